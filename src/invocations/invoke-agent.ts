@@ -171,7 +171,7 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
   }
   const { invocation } = end
   if (end.kind === 'waiting' && end.waitsForRuns) {
-    const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
+    const write = async (entry: JournalEntry) => (await commitPatiently(entry, run, context)) || undefined
     if (!(await finish(end, started, write, context))) return goOnElsewhere(started, undefined, context)
     return followAwaited({ agent, invocation }, context, toldBy(run, invocation))
   }
@@ -180,7 +180,7 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
   const write = async (entry: JournalEntry) => {
     waits = end.kind === 'waiting' ? { approvals: end.asked, ...(await pauseOf(agent, end.asked, context)) } : undefined
     answer = answerOf(invocation, agent, waits)
-    return context.commitReply(entry, answer, run.lease)
+    return context.commitReply(entry, answer, run)
   }
   const committed = await finish(end, started, write, context)
   if (!committed) return goOnElsewhere(started, undefined, context)

@@ -42,15 +42,13 @@ export type RunParts = Pick<
 
 /**
  * Runs the invocation. Its effects are returned, not written, because they must commit together with the reply. When
- * this resolves, the run is stored. If it couldn't be stored, this node doesn't own it.
+ * this resolves, the run has ended, or it is stored.
  */
 export async function runInvocation(started: StartedRun, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started), started.project)
   const stored = new StoredRun(started, meter, parts)
   const storeSpending = () => stored.storeSpending()
-  const end = await runStored(started, stored, meter, parts)
-    .finally(() => started.run.stored)
-    .catch((cause) => ({ kind: 'moved' as const, cause }))
+  const end = await runStored(started, stored, meter, parts).catch((cause) => ({ kind: 'moved' as const, cause }))
   return { ...end, storeSpending }
 }
 
@@ -134,8 +132,10 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
   const error = isLost || outcome.status === 'completed' ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
   if (isLost) return { kind: 'moved', cause: new StepNotKept("lost the run's lease") }
-  const isStopped = stop ? stop.aborted : keyed && error === STOPPED
-  if (outcome.status === 'cancelled' && isStopped) {
+  const isStopped = outcome.status === 'cancelled' && (stop ? stop.aborted : keyed && error === STOPPED)
+  // Only the end of a run may be written together with its row.
+  if (isStopped || outcome.status === 'waiting') await run.stored
+  if (isStopped) {
     await stored.interrupt(outcome, { attempt, logs: [], now: finished_at })
     return { kind: 'stopped' }
   }

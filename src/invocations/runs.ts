@@ -55,9 +55,10 @@ type AdmissionRequest = {
 /**
  * Admits a run that a client waits for. If its agent or its project limits its runs, the statement that stores the run
  * counts them on all nodes, and the run starts once it is stored. The same is true of a run that has to be counted
- * (`countRun`), and of a run in a session, which may have to wait for its turn. Any other run could be refused only if the database is lost, so it starts immediately, and
- * its model is called while the run is being stored (`run.stored`). If it can't be stored, it is stopped. An admitted
- * run has a place in the journal, so its entries are always accepted.
+ * (`countRun`), and of a run in a session, which may have to wait for its turn. Any other run could be refused only if
+ * the database is lost, so it starts immediately, and its model is called while the run is being stored (`run.stored`).
+ * If it can't be stored, it is stopped. If it ends before its row is sent to the database, only its end is written. An
+ * admitted run has a place in the journal, so its entries are always accepted.
  *
  * Dies before: nothing is stored, and the client can retry. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
@@ -82,7 +83,9 @@ export async function admit(
     const refusal = await admitInSession(run, asked, parts)
     if (refusal) return refusal === 'no_room' ? whyNoRoom(storage.db, agent, time) : refusal
   } else if (!hasRoom && !countRun) {
-    run.stored = journal.commit({ writes: [row], reserved: true }).then(() => {
+    const entry = { writes: [row], reserved: true }
+    run.insertedBy = entry
+    run.stored = journal.commit(entry).then(() => {
       run.lease = lease
     })
     run.stored.catch(() => run.abandon())
@@ -187,7 +190,7 @@ export async function keep(
 ): Promise<boolean> {
   const lease = { key: [run.request_id], owner, until: parts.now() + LEASE_MS }
   const entry = { writes, endings: [rows.renewal(lease)], reserved: true }
-  const isKept = await commitPatiently(entry, run.lease, parts)
+  const isKept = await commitPatiently(entry, run, parts)
   if (isKept) run.lease = lease
   return isKept
 }

@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../runtime/following/transcript.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
-import type { Lease } from '../storage/leases/lease.ts'
+import type { LeasedWork } from '../storage/journal/journal.ts'
 
 /** The form in which the client wants its answer. */
 export type Mode = 'reply' | 'stream' | 'background'
@@ -49,11 +49,11 @@ export const COMMITTED = Symbol('committed')
 
 /**
  * Writes what an operation without a transaction has to write, in one commit with its reply. Resolves with undefined if
- * a lease of the entry was lost; then nothing is written. `lease` is the one that the entry ends, on work that
+ * a lease of the entry was lost; then nothing is written. `work` is what the entry ends. It
  * continues elsewhere if the entry isn't written.
  */
 export type CommitReply = (
   entry: JournalEntry,
   answer: unknown,
-  lease: Lease | undefined,
+  work: LeasedWork,
 ) => Promise<typeof COMMITTED | undefined>

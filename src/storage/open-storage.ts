@@ -41,8 +41,8 @@ export type Storage = {
    */
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
   /**
-   * Commits an entry, together with others that wait. Returns false if one of its leases was lost. Then nothing is
-   * written.
+   * Commits an entry, together with others that wait. Entries are written in the order in which they arrive. Returns
+   * false if one of its leases was lost. Then nothing is written.
    */
   write(entry: JournalEntry): Promise<boolean>
   compare: Compare

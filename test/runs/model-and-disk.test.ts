@@ -119,6 +119,46 @@ for (const engine of ENGINES) {
       })
     }
 
+    test('is never a row of its own if it ends at once', async () => {
+      const agent = await newAgent(service, { model: 'builtin/echo' })
+      assert.equal((await invoke(agent).reply).status, 200, 'what runs need is in memory now')
+      const takeBack = await refuse(service, 'a new run')
+      const ways: Record<string, string>[] = [{}, { 'Idempotency-Key': 'at-once' }, { Accept: 'text/event-stream' }]
+      const replies = await Promise.all(ways.map((headers) => invoke(agent, headers).reply))
+      const texts = await Promise.all(replies.map((reply) => reply.text()))
+      await takeBack()
+      for (const [i, { status }] of replies.entries()) assert.equal(status, 200, texts[i])
+      assert.match(texts[2] ?? '', /event: start\n[^]*event: delta\n[^]*event: done\n/)
+      const receipts: { status: string }[] = await list(agent)
+      assert.deepEqual(
+        receipts.map(({ status }) => status),
+        Array(4).fill('completed'),
+      )
+    })
+
+    // On SQLite, both would be written at once.
+    betweenNodes(engine)("that has ended and can't be stored leaves only the cost", async (t) => {
+      const agent = await clerk()
+      const takeBack = await refuse(service, 'a new run')
+      const letGo = await holdStore(t, service)
+      model.reply({ text: ['Done.'] })
+      const sent = invoke(agent)
+      const request = await until('the model is asked', () => model.requests[0])
+      assert.deepEqual(await request.closed, { answered: true })
+      await takeTurns()
+      assert.equal(sent.hasAnswered, false)
+      await letGo()
+      const reply = await sent.reply
+      assert.ok(reply.status >= 500, await reply.text())
+      await takeBack()
+      assert.deepEqual(await list(agent), [])
+      assert.equal(liveRuns(service).length, 0)
+      await until('the call is in the ledger', async () => {
+        const { body } = await service.call('GET', `/v1/usage?agent_id=${agent}&group_by=agent`)
+        return (body.data.rows?.[0] ?? body.data[0])?.calls === 1
+      })
+    })
+
     test('waits until it is stored if a limit could refuse it', async (t) => {
       const agent = await clerk({ limits: { max_concurrency: 3 } })
       const letGo = await holdStore(t, service)

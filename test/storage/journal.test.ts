@@ -154,6 +154,61 @@ onBothStores('the journal', (opened, engine) => {
       assert.deepEqual(await written('both-'), ['both-a'])
     })
 
+    describe('whose row an earlier entry inserts', () => {
+      const JOBS = { table: 'jobs', columns: ['id', 'kind', 'run_at', 'attempts', 'owner'] } as const
+      const DELETED = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'owner is not null' } as const
+      const first = (id: string, run_at: number | null = 0): JournalEntry => ({
+        writes: [{ into: JOBS, row: { id, kind: id, run_at, attempts: 1, owner: 'me' } }],
+      })
+      const last = (id: string, insertedBy: JournalEntry) =>
+        entry(id, { endings: [{ of: DELETED, lease: { key: [id], owner: 'me' }, insertedBy }] })
+      const outcome = (commit: Promise<boolean>) => commit.catch(() => 'rejected')
+
+      test('leaves the row out of the batch that contains both', () => {
+        const [a, b] = [first('brief-a'), first('brief-b')]
+        const { inserts, endings } = batchOf([a, b, last('brief-a', a)])
+        assert.deepEqual(endings, [])
+        const inserted = inserts.flatMap(({ into, rows }) => rows.map(([key]) => [into.table, key]))
+        assert.deepEqual(inserted, [
+          ['jobs', 'brief-b'],
+          ['settings', 'brief-a'],
+        ])
+      })
+
+      test('is written once, whether the row is on disk before it or not', async () => {
+        const journal = open()
+        const [together, apart] = [first('once-1'), first('once-2')]
+        const both = [journal.commit(together), journal.commit(last('once-1', together))]
+        assert.deepEqual(await Promise.all(both), [true, true])
+        assert.deepEqual([await journal.commit(apart), await journal.commit(last('once-2', apart))], [true, true])
+        assert.deepEqual(await written('once-'), ['once-1', 'once-2'])
+        assert.deepEqual(await attempts('once-'), [])
+      })
+
+      test('is written after the row if another entry fails with them', async () => {
+        const journal = open()
+        await journal.commit(entry('after-taken'))
+        const begun = Array.from({ length: 5 }, (_, i) => first(`after-${i}`))
+        const results = begun.map((each) => outcome(journal.commit(each)))
+        results.push(outcome(journal.commit(entry('after-taken'))))
+        for (const [i, each] of begun.entries()) results.push(outcome(journal.commit(last(`after-${i}`, each))))
+        assert.deepEqual(await Promise.all(results), [...begun.map(() => true), 'rejected', ...begun.map(() => true)])
+        assert.equal((await written('after-')).length, 6)
+        assert.deepEqual(await attempts('after-'), [])
+      })
+
+      test('is not written if the row could not be inserted', async () => {
+        const journal = open()
+        const [together, apart] = [first('never-1', null), first('never-2', null)]
+        assert.equal(await outcome(journal.commit(apart)), 'rejected')
+        assert.equal(await journal.commit(last('never-2', apart)), false)
+        // A row that isn't written can't be refused.
+        const both = [journal.commit(together), journal.commit(last('never-1', together))]
+        assert.deepEqual(await Promise.all(both), [true, true])
+        assert.deepEqual(await written('never-'), ['never-1'])
+      })
+    })
+
     test('writes nothing if the lease was lost, and does not affect other entries', async () => {
       const journal = open()
       await plant('lost-1', 'lost-2')

@@ -10,8 +10,7 @@ import type { GivenInput } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
-import { commitPatiently } from '../../storage/journal/journal.ts'
-import type { Lease } from '../../storage/leases/lease.ts'
+import { commitPatiently, type LeasedWork } from '../../storage/journal/journal.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { RenderedReply, Writer } from '../dialects/dialect.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
@@ -104,11 +103,11 @@ async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: 
   // Without a transaction, a crash may come between the change and its audit entry, so an entry is also written first.
   if (isAudited) await recordChange(parts, call, 'started', undefined, db)
   let committed: RenderedReply | undefined
-  const commitReply: CommitReply = async (entry, answer, lease) => {
+  const commitReply: CommitReply = async (entry, answer, work) => {
     committed = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
     const isWritten = held
-      ? await writeHeld(parts, { entry, lease }, committed, held)
-      : await commitPatiently(entry, lease, parts, BRIEFLY_MS)
+      ? await writeHeld(parts, { entry, work }, committed, held)
+      : await commitPatiently(entry, work, parts, BRIEFLY_MS)
     return isWritten ? COMMITTED : undefined
   }
   const result = await operation.run(input, contextOf(parts, call, channel, { db, commitReply, repeatable: held }))
@@ -165,18 +164,18 @@ function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknow
  */
 async function writeHeld(
   parts: Parts,
-  { entry, lease }: { entry: JournalEntry; lease: Lease | undefined },
+  { entry, work }: { entry: JournalEntry; work: LeasedWork },
   reply: RenderedReply | undefined,
   held: HeldClaim,
 ): Promise<boolean> {
   try {
-    if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return true
+    if (await commitPatiently(held.withReply(entry, reply), work, parts)) return true
     if (await held.isOurs()) throw new StillRunning('Another node is handling this request. Try again shortly.')
     // Another request has the key. If this work is stored, that request follows it, so its end must still be written.
-    if (!lease || !(await commitPatiently(entry, lease, parts))) throw takenOver()
+    if (!(await commitPatiently(entry, work, parts))) throw takenOver()
     return true
   } catch (error) {
-    if (!lease || error instanceof ApiError) throw error
+    if (!work.lease || error instanceof ApiError) throw error
     throw new StillRunning('The reply could not be stored. Try again shortly.', error)
   }
 }

@@ -146,7 +146,7 @@ async function runQueued(queued: QueuedRun, stop: AbortSignal, parts: RunParts):
 type EndParts = Parameters<typeof finish>[3]
 
 async function commit(end: RunEnd, queued: QueuedRun, parts: EndParts): Promise<void> {
-  const write = async (entry: JournalEntry) => (await commitPatiently(entry, queued.run.lease, parts)) || undefined
+  const write = async (entry: JournalEntry) => (await commitPatiently(entry, queued.run, parts)) || undefined
   await finish(end, queued, write, parts)
 }
 

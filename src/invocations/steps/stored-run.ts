@@ -105,7 +105,9 @@ export class StoredRun {
 
   /** The end of the run and all its effects, as a journal entry. */
   ending(ended: EndedInvocation, writes: JournalEntry['writes']): JournalEntry {
-    const ending = rows.ending(ended.id, this.#started.owner, this.#hasSteps)
+    const { owner, run } = this.#started
+    const { insertedBy } = run
+    const ending = { ...rows.ending(ended.id, owner, this.#hasSteps), insertedBy }
     return this.#entry([rows.receiptWrite(ended), ...writes], ending)
   }
 

@@ -64,16 +64,16 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
       try {
         const wanted = next.asksOutput ? run.output?.wanted : undefined
         const asked = await ask({ rounds: withGiven(next.rounds, run), wanted })
-        await run.stored
         const answered = { ...asked, answer: handOver(asked.answer, run) }
         const settled = run.output
           ? await takeOutput(run, run.output, answered, asked.isAsked ?? next.asksOutput)
           : answered
         const step = modelStep(run, settled, before)
         left.steps.push(step)
-        // The final answer is stored with the receipt, and a repeatable answer with its first result. Any other answer
-        // that calls tools must be stored before the tools are called, and an answer that doesn't fit before the model
-        // is asked again.
+        // The final answer is stored with the receipt, perhaps even in the commit that stores the run. A repeatable
+        // answer is stored with its first result. Any other answer that calls tools must be stored before the tools are
+        // called, and an answer that doesn't fit before the model is asked again.
+        if (step.answer.calls.length > 0 || step.unfit) await run.stored
         if ((step.answer.calls.length > 0 && !asked.isRepeatable) || step.unfit) await keeper?.keep(left.steps)
       } catch (error) {
         waitFor(error, run, before)

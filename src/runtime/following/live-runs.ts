@@ -26,6 +26,8 @@ export class LiveRun {
    * the service except requests to its models.
    */
   stored: Promise<void> = Promise.resolve()
+  /** The journal's entry that stores the run, if its work began before that. */
+  insertedBy: object | undefined
   /** Whether the run has a place in the journal. */
   hasPlace = false
   /** The lane of the run's agent, if a limit of the agent or the project applies to the run. */

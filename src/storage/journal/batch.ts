@@ -17,9 +17,13 @@ import {
 export function batchOf(entries: readonly JournalEntry[]): Batch {
   const rows = new Map<BulkTable, Value[][]>()
   const ended = new Map<EndedTable, Value[][]>()
-  for (const { writes, endings = NONE } of entries) {
+  const isUndone = insertedInVain(entries)
+  for (const entry of entries) {
+    if (isUndone.has(entry)) continue
+    const { writes, endings = NONE } = entry
     for (const { into, row } of writes) addTo(rows, into, valuesOf(into, row))
-    for (const { of, lease, row = NO_ROW, hands } of endings) {
+    for (const { of, lease, row = NO_ROW, hands, insertedBy } of endings) {
+      if (insertedBy && isUndone.has(insertedBy)) continue
       const values = [...valuesOf(of, row), ...lease.key, lease.owner]
       if (hands !== undefined) values.push(hands)
       addTo(ended, of, values)
@@ -31,6 +35,16 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
   }
   for (const of of [...ended.keys()].toSorted(byKind)) batch.endings.push({ of, rows: ended.get(of) ?? [] })
   return batch
+}
+
+/** The entries whose row another entry of the batch deletes. */
+function insertedInVain(entries: readonly JournalEntry[]): ReadonlySet<object> {
+  const all = new Set<object>(entries)
+  const found = new Set<object>()
+  for (const { endings = NONE } of entries) {
+    for (const { insertedBy } of endings) if (insertedBy && all.has(insertedBy)) found.add(insertedBy)
+  }
+  return found
 }
 
 const NONE: readonly LeaseEnd[] = []

@@ -79,22 +79,28 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
 
 const COMMIT_AGAIN_MS = 500
 
+/** Leased work. `stored` resolves when its row is on disk, and there is no lease before that. */
+export type LeasedWork = { readonly lease: Lease | undefined; readonly stored: Promise<void> }
+
 /**
- * Commits an entry. While the database is unavailable and the lease lasts, but for `most_ms` at most, the entry is kept and
+ * Commits an entry, perhaps together with the one that stores the row of the work. Rejects if that row couldn't be
+ * stored. While the database is unavailable and the lease lasts, but for `most_ms` at most, the entry is kept and
  * retried.
  */
 export async function commitPatiently(
   entry: JournalEntry,
-  lease: Lease | undefined,
+  work: LeasedWork,
   { journal, now }: { journal: Journal; now: () => number },
   most_ms = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  const until = Math.min(lease?.until ?? 0, now() + most_ms)
+  const latest = now() + most_ms
   for (;;) {
     try {
-      return await journal.commit(entry)
+      const isWritten = await journal.commit(entry)
+      await work.stored
+      return isWritten
     } catch (error) {
-      if (!isPassing(error) || until <= now()) throw error
+      if (!isPassing(error) || Math.min(work.lease?.until ?? 0, latest) <= now()) throw error
       await delay(COMMIT_AGAIN_MS, undefined, { ref: false })
     }
   }

@@ -46,7 +46,17 @@ export type EndedTable = LeasedTable & {
 }
 
 /** The end of a lease. The row is changed or deleted if its owner still holds the lease. */
-export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row; hands?: string }
+export type LeaseEnd = {
+  of: EndedTable
+  lease: Pick<Lease, 'key' | 'owner'>
+  row?: Row
+  hands?: string
+  /**
+   * The earlier entry that inserts the row which this one deletes, and nothing else. If one batch contains both, the
+   * row isn't written at all.
+   */
+  insertedBy?: object | undefined
+}
 
 /**
  * What is written together or not at all. A row of a batch contains its values in the order of the table's columns. An

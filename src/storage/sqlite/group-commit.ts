@@ -88,8 +88,8 @@ export class GroupCommit {
     })
   }
 
-  #enter(...waiting: (KnownMember | EntryMember)[]): void {
-    this.#known.push(...waiting)
+  #enter(waiting: KnownMember | EntryMember): void {
+    this.#known.push(waiting)
     this.#start()
   }
 
@@ -131,8 +131,9 @@ export class GroupCommit {
   /** Makes one transaction of a group's entries. */
   #together(entries: readonly EntryMember[]): KnownMember {
     const done = (outcome: Outcome) => {
-      // One entry lost its lease or can't be written, which undid them all. Each is now written by itself.
-      if (outcome instanceof Error && entries.length > 1) this.#enter(...entries.map(alone))
+      // One entry lost its lease or can't be written, which undid them all. Each is now written by itself, before those
+      // that came later.
+      if (outcome instanceof Error && entries.length > 1) this.#known.unshift(...entries.map(alone))
       else for (const entry of entries) entry.done(outcome)
     }
     return { statements: entryStatements(entries.map(({ entry }) => entry)), done }
