@@ -9,14 +9,14 @@ import { partsOf, storeOf } from '../support/inside.ts'
 import { type PatientModel, startPatientModel } from '../support/outside/patient-model.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { type CallOptions, ENGINES, type Reply, type Service, startService } from '../support/service/service.ts'
+import { type CallOptions, NODE_STORY_ENGINES, type Reply, type Service, startService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
 
 const AGENT = { model: 'local/patient', memory: { recall: 0 } }
 const IN_BACKGROUND = { Prefer: 'respond-async' }
 const ANSWER_MS = 400
 
-for (const engine of ENGINES) {
+for (const engine of NODE_STORY_ENGINES) {
   describe(`runs of one session, on ${engine}`, () => {
     let model: PatientModel
     /** What an answer waits for, by the message. */

@@ -12,14 +12,20 @@ import { sqliteStatistics } from '../../src/storage/schema/sqlite-statistics.ts'
 import { schemaStatements } from '../../src/storage/schema/statements.ts'
 import { TABLES } from '../../src/storage/tables.ts'
 import { ENGINES } from '../support/service/service.ts'
+import { freshPostgres, freshSqlite } from '../support/stores/fresh-store.ts'
 import { testPostgres } from '../support/stores/postgres.ts'
 import { storeFolder } from '../support/stores/store-folder.ts'
 import { storedSchema } from '../support/stores/stored-schema.ts'
 
-/** The schema of a store that these migrations have made. */
-async function schemaAfter(engine: Engine, migrations: readonly Migration[]): Promise<string[]> {
+/** The schema of a store that these migrations have made. With `released`, they come after the released ones. */
+async function schemaAfter(
+  engine: Engine,
+  { released, added }: { released: boolean; added: readonly Migration[] },
+): Promise<string[]> {
   const data = await storeFolder('test')
-  const database = engine === 'postgres' ? await testPostgres() : undefined
+  const database = engine === 'postgres' ? await (released ? freshPostgres() : testPostgres()) : undefined
+  if (engine === 'sqlite' && released) await freshSqlite(data)
+  const migrations = released ? [...MIGRATIONS, ...added] : added
   const storage = await openStorage({ data, database: { url: database?.url, poolSize: 1 }, migrations })
   try {
     return await storedSchema(storage.db)
@@ -60,16 +66,20 @@ for (const engine of ENGINES) {
   const column = `alter table persons add column nickname ${type} not null default 'none'`
   const index = 'create index persons_by_nickname on persons (nickname)'
 
+  const describedSchema = (tables: Parameters<typeof makes>[0]) =>
+    schemaAfter(engine, { released: false, added: [makes(tables)] })
+  const migratedSchema = (...added: Migration[]) => schemaAfter(engine, { released: true, added })
+
   describe(`the database schema on ${engine}`, () => {
     test('matches the table descriptions after all migrations', async () => {
-      const described = await schemaAfter(engine, [makes(TABLES)])
-      assert.deepEqual(await schemaAfter(engine, MIGRATIONS), described)
+      const described = await describedSchema(TABLES)
+      assert.deepEqual(await migratedSchema(), described)
       assert.ok(described.length > 500, 'read the schema')
     })
 
     test('matches a changed description after a migration that adds exactly the change', async () => {
-      const described = await schemaAfter(engine, [makes(later)])
-      assert.deepEqual(await schemaAfter(engine, [...MIGRATIONS, adds(column, index)]), described)
+      const described = await describedSchema(later)
+      assert.deepEqual(await migratedSchema(adds(column, index)), described)
 
       const wrong = [
         adds(column),
@@ -77,7 +87,7 @@ for (const engine of ENGINES) {
         adds(column.replace('not null', ''), index),
         adds(column, index.replace('(nickname)', '(nickname, id)')),
       ]
-      for (const each of wrong) assert.notDeepEqual(await schemaAfter(engine, [...MIGRATIONS, each]), described)
+      for (const each of wrong) assert.notDeepEqual(await migratedSchema(each), described)
     })
   })
 }

@@ -6,7 +6,7 @@ import { newShell, type Shell } from '../support/clients/cli.ts'
 import { fillHarbour } from '../support/console/harbour-seed.ts'
 import { type HarbourWorld, startHarbourWorld } from '../support/console/harbour-world.ts'
 import { stopApp, storeOf } from '../support/inside.ts'
-import { type Engine, inProject, type Service, startService } from '../support/service/service.ts'
+import { type Engine, inProject, type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
 import { download, uploaded } from '../support/slices/files.ts'
 import { exported, imported, onStore, recipientOf } from '../support/slices/transfers.ts'
 
@@ -18,7 +18,8 @@ const WAYS: { from: Engine; to: Engine }[] = [
 /** Tables that later versions read and no longer fill. The stored 0.1.0 fixtures have rows of them. */
 const ONLY_OF_0_1_0 = ['recent_metrics', 'metric_buckets']
 
-for (const { from, to } of WAYS) {
+// One way reads one engine and writes the other, so `npm test` moves it once.
+for (const { from, to } of WAYS.filter((way) => STORY_ENGINES.includes(way.from))) {
   describe(`moving a project from ${from} to ${to}`, () => {
     let world: HarbourWorld
     let source: Service

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Overrides } from '../../src/build-parts.ts'
 import { type Engine, type Service, type Settings, startService } from '../support/service/service.ts'
-import { testPostgres } from '../support/stores/postgres.ts'
+import { type Migrate, testPostgres } from '../support/stores/postgres.ts'
 import { storeFolder } from '../support/stores/store-folder.ts'
 import type { Answer } from './answers.ts'
 import type { Kept } from './fill-store.ts'
@@ -50,6 +50,16 @@ export async function writeFixture(
   if (files) await cp(files, join(folder, FILES), { recursive: true })
 }
 
+/** Loading a store's SQL takes a second, so all tests but the first get a copy of the database. */
+const loads = new Map<string, Migrate>()
+
+function loadOf(path: string): Migrate {
+  const load =
+    loads.get(path) ?? (async (url) => loadPostgres(url, gunzipSync(await readFile(path)).toString()))
+  loads.set(path, load)
+  return load
+}
+
 async function readTold(release: string, engine: Engine): Promise<Told> {
   return JSON.parse(gunzipSync(await readFile(join(folderOf(release, engine), TOLD))).toString())
 }
@@ -68,13 +78,12 @@ export async function placeFixture(release: string, engine: Engine): Promise<Pla
   const folder = folderOf(release, engine)
   const told = await readTold(release, engine)
   const home = await storeFolder('upgrade')
-  const store = gunzipSync(await readFile(join(folder, STORES[engine])))
-  const database = engine === 'postgres' ? await testPostgres() : undefined
-  if (database) await loadPostgres(database.url, store.toString())
+  const kept = join(folder, STORES[engine])
+  const database = engine === 'postgres' ? await testPostgres(loadOf(kept)) : undefined
   const data = join(home, 'data')
   await mkdir(data, { mode: 0o700 })
   if (!database) {
-    await writeFile(join(data, 'moorage.db'), store, { mode: 0o600 })
+    await writeFile(join(data, 'moorage.db'), gunzipSync(await readFile(kept)), { mode: 0o600 })
     if (existsSync(join(folder, FILES))) await cp(join(folder, FILES), join(data, FILES), { recursive: true })
   }
   const place = { MOORAGE_DATA: data, ...(database && { DATABASE_URL: database.url }) }

@@ -219,17 +219,16 @@ test('a migration lists every table whose rows it reads or writes', async (t) =>
 /** What PostgreSQL shows of the work of migrations, and they do not tell: rows written, files rewritten, indexes built. */
 async function untold(t: TestContext, migrations: readonly Migration[]): Promise<string[]> {
   const found: string[] = []
+  const { placed } = await place(t, 'postgres', { isUpgraded: false })
+  const url = placed.settings['DATABASE_URL'] as string
+  const tracesAfter = async (count: number) => {
+    const service = await placed.start({}, { migrations: [...MIGRATIONS.slice(0, 1), ...migrations.slice(0, count)] })
+    await service.stop()
+    return tracesOf(url)
+  }
+  let before = await tracesAfter(0)
   for (const [i, migration] of migrations.entries()) {
-    const { placed } = await place(t, 'postgres', { isUpgraded: false })
-    const url = placed.settings['DATABASE_URL'] as string
-    const open = async (upTo: number) => {
-      const service = await placed.start({}, { migrations: [...MIGRATIONS.slice(0, 1), ...migrations.slice(0, upTo)] })
-      await service.stop()
-    }
-    await open(i)
-    const before = await tracesOf(url)
-    await open(i + 1)
-    const after = await tracesOf(url)
+    const after = await tracesAfter(i + 1)
     for (const [table, { file, rows, indexes }] of before) {
       const now = after.get(table)
       const told = migration.touches?.[table]
@@ -238,6 +237,7 @@ async function untold(t: TestContext, migrations: readonly Migration[]): Promise
       if (wrote && told !== 'write') found.push(`${migration.name} writes ${table}`)
       else if (now && now.indexes > indexes && !told) found.push(`${migration.name} reads ${table}`)
     }
+    before = after
   }
   return found
 }

@@ -31,6 +31,9 @@ export const STORY_ENGINES: readonly Engine[] = MOORAGE_TEST_ALL ? ENGINES : ['s
 
 const once = (engine: Engine): readonly Engine[] => (MOORAGE_TEST_ALL && !MOORAGE_TEST_ONCE ? ENGINES : [engine])
 
+/** For a long story of several nodes, of which a SQLite store has only one at a time. */
+export const NODE_STORY_ENGINES: readonly Engine[] = MOORAGE_TEST_ALL ? ENGINES : ['postgres']
+
 /** For a story whose outcome doesn't depend on an engine's query. */
 export const ANY_ENGINE = once('sqlite')
 
