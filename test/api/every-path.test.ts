@@ -1,65 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operationsForKeys, SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { onOneEngine } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
-/** What a path may have at its end, put before the query. */
-function withSlash(path: string): string {
-  const [target = '', ...query] = path.split('?')
-  return [`${target}/`, ...query].join('?')
-}
-
-const OF_ITS_OWN = new Set([
-  'connection',
-  'keep-alive',
-  'date',
-  'x-request-id',
-  'x-ratelimit-remaining',
-  'x-ratelimit-reset',
-  // Streamed events and times in a reply vary in length.
-  'content-length',
-  'transfer-encoding',
-])
-
 onOneEngine(
   'every path',
   (service) => {
-    const told = (headers: Headers) => [...headers].filter(([name]) => !OF_ITS_OWN.has(name))
-
-    for (const operation of operationsForKeys.filter(({ method }) => method === 'GET')) {
-      test(`GET ${operation.path} is the same with a trailing slash, and HEAD returns the same headers`, async () => {
-        const { path, headers } = await sampleRequest(service(), operation)
-        const get = await service().call('GET', path, { headers })
-        const slash = await service().call('GET', withSlash(path), { headers })
-        const head = await service().call('HEAD', path, { headers })
-        assert.deepEqual([slash.status, head.status], [get.status, get.status], slash.text)
-        assert.deepEqual(told(slash.headers), told(get.headers))
-        assert.deepEqual(told(head.headers), told(get.headers))
-        assert.equal(head.text, '')
-      })
-    }
-
-    for (const operation of operationsForKeys.filter(({ method }) => method !== 'GET')) {
-      const { method, path: template, id, answer } = operation
-      const isRefused = method === 'DELETE' || method === 'PATCH'
-      test(`${method} ${template} (${id}) is ${isRefused ? 'refused' : 'the same'} with a trailing slash`, async () => {
-        const { path, body, headers } = await sampleRequest(service(), operation)
-        // Where the body is optional, an empty object is equivalent to no body.
-        const sent = operation.input?.body && !operation.input?.bodyOptional ? body : {}
-        if (isRefused) {
-          const refused = await service().call(method, withSlash(path), { body: sent, headers })
-          assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'])
-        }
-        const reply = await service().call(method, isRefused ? path : withSlash(path), { body: sent, headers })
-        assert.equal(reply.status, answer.status ?? 200, reply.text)
-        const { id: made } = reply.body.data ?? {}
-        if (answer.status === 201 && made) assert.equal(reply.headers.get('location'), `${path}/${made}`)
-      })
-    }
-
     test('HEAD returns immediately where GET would follow a stream', async (t) => {
       const held = await holdRuns(t)
       await createAgent(service(), 'held', held.agent)
@@ -157,5 +105,5 @@ onOneEngine(
       assert.equal(nothing.status, 404)
     })
   },
-  { ...SAMPLE_SETTINGS, ...LOCAL_TOOLS },
+  LOCAL_TOOLS,
 )

@@ -7,14 +7,14 @@ import type { ModelServer } from '../support/outside/model-server.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, ENGINES, type Service } from '../support/service/service.ts'
+import { betweenNodes, NODE_STORY_ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { approver, decide, startWaiting, untilStatus } from '../support/slices/approvals.ts'
 
 const MODEL = 'local/test-model'
 const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
 
-for (const engine of ENGINES) {
+for (const engine of NODE_STORY_ENGINES) {
   describe(`spending against budgets on ${engine}`, () => {
     let service: Service
     let model: ModelServer

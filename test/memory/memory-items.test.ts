@@ -5,12 +5,12 @@ import { recount } from '../../src/memory/warm/scope-counts.ts'
 import { fieldsOf } from '../support/clients/refusal.ts'
 import { inTransaction, storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, onEveryEngine, type Service } from '../support/service/service.ts'
+import { betweenNodes, onBothEngines, type Service } from '../support/service/service.ts'
 import { found, writeMemory } from '../support/slices/memory.ts'
 
 const MISSING = 'mem_00000000000000000000000000'
 
-onEveryEngine('memories one by one', (service, engine) => {
+onBothEngines('memories one by one', (service, engine) => {
   const call = (method: string, path: string, body?: unknown) =>
     service().call(method, `/v1/agents/${path}`, body === undefined ? {} : { body })
   const contents = async (path: string) => {

@@ -5,10 +5,10 @@ import type { MemoryMatch } from '../../src/operation/recall.ts'
 import { partsOf, storageOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { FREE_METER } from '../support/service/free-meter.ts'
-import { onEveryEngine } from '../support/service/service.ts'
+import { onBothEngines } from '../support/service/service.ts'
 import { searchMemory, writeMemory } from '../support/slices/memory.ts'
 
-onEveryEngine('what an agent remembers of its conversations', (service) => {
+onBothEngines('what an agent remembers of its conversations', (service) => {
   const invoke = async (agent: string, message: string, context: object) => {
     const reply = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
     assert.equal(reply.status, 200, reply.text)

@@ -4,7 +4,7 @@ import { storeOf, wakeJobs } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { found, writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -14,7 +14,7 @@ const HOUR = 60 * MINUTE
 const MODEL = 'local/test-model'
 const CONTEXT = { user_id: 'anna', session_id: 's1' }
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`a rollback that forgets, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

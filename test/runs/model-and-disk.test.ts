@@ -6,13 +6,13 @@ import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outs
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, ENGINES, type Service } from '../support/service/service.ts'
+import { betweenNodes, NODE_STORY_ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { newRemoteAgent, type RemoteServer, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 import { holdStore } from '../support/stores/held-store.ts'
 import { refuse } from '../support/stores/unwilling-store.ts'
 
-for (const engine of ENGINES) {
+for (const engine of NODE_STORY_ENGINES) {
   describe(`a run that is not stored yet, on ${engine}`, () => {
     let service: Service
     let model: Awaited<ReturnType<typeof startWithModel>>['model']

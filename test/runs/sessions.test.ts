@@ -9,7 +9,13 @@ import { partsOf, storeOf } from '../support/inside.ts'
 import { type PatientModel, startPatientModel } from '../support/outside/patient-model.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { type CallOptions, NODE_STORY_ENGINES, type Reply, type Service, startService } from '../support/service/service.ts'
+import {
+  type CallOptions,
+  NODE_STORY_ENGINES,
+  type Reply,
+  type Service,
+  startService,
+} from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
 
 const AGENT = { model: 'local/patient', memory: { recall: 0 } }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { batchOf } from '../../src/storage/journal/batch.ts'
 import type { JournalEntry } from '../../src/storage/journal/entry.ts'
@@ -17,39 +17,35 @@ const SCANS = /Scan/
 /** What comes with the statement, or was found by it. */
 const OWN = /Function Scan|CTE Scan|Bitmap Heap Scan|Subquery Scan/
 
-describe('the statements that every run sends to PostgreSQL', () => {
-  test('find rows by their key, without ANALYZE and after many runs without VACUUM', () =>
-    withService('postgres', async (service) => {
-      const storage = storageOf(service)
-      const entries = await entriesOf(service)
-      assert.ok(entries.length >= 5, `${entries.length} entries`)
-      // The statements are planned for empty tables first, and then for full ones.
-      for (const fill of [async () => {}, () => leaveDead(service)]) {
-        await fill()
-        for (const entry of entries) {
-          const text = await batchText(storage.db, batchOf([entry]))
-          const reads = (await planOf(service, text)).filter((line) => SCANS.test(line) && !OWN.test(line))
-          assert.deepEqual(
-            reads.filter((line) => !BY_KEY.test(line)),
-            [],
-            text,
-          )
-        }
+test('the statements that every run sends to PostgreSQL read few pages, without ANALYZE and without VACUUM', (t) =>
+  withService('postgres', async (service) => {
+    const storage = storageOf(service)
+    const entries = await entriesOf(service)
+    assert.ok(entries.length >= 5, `${entries.length} entries`)
+    // The statements are planned for empty tables first, and then for what many runs have left.
+    for (const fill of [async () => {}, () => leaveDead(service)]) {
+      await fill()
+      for (const entry of entries) {
+        const text = await batchText(storage.db, batchOf([entry]))
+        const reads = (await planOf(service, text)).filter((line) => SCANS.test(line) && !OWN.test(line))
+        assert.deepEqual(
+          reads.filter((line) => !BY_KEY.test(line)),
+          [],
+          text,
+        )
       }
-    }))
+    }
 
-  // What the plans do not show: triggers, the transactions of keys, and look-ups outside the journal.
-  test('read few index pages of active runs, however many runs have ended', (t) =>
-    withService('postgres', async (service) => {
-      await entriesOf(service)
-      await leaveDead(service)
-      const pages = []
-      for (let i = 0; i < 4; i++) pages.push(await pagesPerRun(service))
-      const least = Math.min(...pages)
-      assert.ok(least > 0 && least <= MOST_PAGES, `${pages.join(', ')} pages a run`)
-      t.diagnostic(`${least} pages a run`)
-    }))
-})
+    // What the plans do not show: triggers, the transactions of keys, and look-ups outside the journal.
+    const pages: number[] = []
+    let least = Number.POSITIVE_INFINITY
+    for (let i = 0; i < 4 && least > MOST_PAGES; i++) {
+      pages.push(await pagesPerRun(service))
+      least = Math.min(...pages)
+    }
+    assert.ok(least > 0 && least <= MOST_PAGES, `${pages.join(', ')} pages a run`)
+    t.diagnostic(`${least} pages a run`)
+  }))
 
 /** In each commit, a scan of what 30,000 runs have left reads more than a thousand pages. */
 const MOST_PAGES = 200

@@ -10,7 +10,7 @@ import { newShell } from '../support/clients/cli.ts'
 import { partsOf, storageOf } from '../support/inside.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { fc } from '../support/running/property.ts'
-import { onEveryEngine } from '../support/service/service.ts'
+import { onBothEngines } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const NOON = Date.UTC(2026, 10, 15, 12)
@@ -47,7 +47,7 @@ function expected({ search = '', level, start_time, end_time, sort }: Query): st
   return sort === 'timestamp' ? found : found.toReversed()
 }
 
-onEveryEngine('a search of more entries than are looked through at once', (service) => {
+onBothEngines('a search of more entries than are looked through at once', (service) => {
   before(async () => {
     const id = await createAgent(service(), 'long')
     const storage = storageOf(service())

@@ -54,8 +54,7 @@ export async function writeFixture(
 const loads = new Map<string, Migrate>()
 
 function loadOf(path: string): Migrate {
-  const load =
-    loads.get(path) ?? (async (url) => loadPostgres(url, gunzipSync(await readFile(path)).toString()))
+  const load = loads.get(path) ?? (async (url) => loadPostgres(url, gunzipSync(await readFile(path)).toString()))
   loads.set(path, load)
   return load
 }

@@ -10,8 +10,8 @@ import { until } from '../support/running/until.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { ADDED } from './planted.ts'
 
-/** How long the old and the new node serve together, and how long each of them alone. */
-const TOGETHER_MS = IS_LONG ? 60_000 : 3_000
+/** How much the old and the new node serve together, and how much each of them alone. */
+const TOGETHER_REQUESTS = IS_LONG ? 20_000 : 120
 const ALONE_REQUESTS = 40
 const CLIENTS = 6
 const SETTINGS = {
@@ -88,7 +88,7 @@ test('an old and a new node serve together, the new one alone, and the old one a
   const newer = await startService('postgres', shared, {}, { migrations: ADDED, version: NEXT })
   t.after(() => newer.stop())
   load.nodes = [older, newer]
-  await delay(TOGETHER_MS)
+  await load.more(TOGETHER_REQUESTS)
   await seenByAll(older, newer)
 
   load.nodes = [newer]

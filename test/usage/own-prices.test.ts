@@ -4,7 +4,7 @@ import { LOCAL_TOOLS, NOWHERE } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, ENGINES, inProject, type Service } from '../support/service/service.ts'
+import { betweenNodes, inProject, NODE_STORY_ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -17,7 +17,7 @@ const CONFIGURED = [
   { model: 'gateway/*', input: 7, output: 8 },
 ]
 
-for (const engine of ENGINES) {
+for (const engine of NODE_STORY_ENGINES) {
   describe(`a project's own prices, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -54,3 +54,13 @@ export function assertStandardHeaders(headers: Headers, type = 'application/json
   assert.equal(headers.get('x-content-type-options'), 'nosniff')
   assert.equal(headers.get('content-type'), `${type}; charset=utf-8`)
 }
+
+/** The headers of the rate limit, for a key of the highest tier. */
+export function assertRateLimitHeaders({ headers }: Reply): void {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
+    Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN),
+  ) as [number, number, number]
+  assert.equal(limit, 10_000)
+  assert.ok(Number.isInteger(remaining) && remaining > 0 && remaining <= limit, String(remaining))
+  assert.ok(Number.isInteger(reset) && Math.abs(reset - Date.now() / 1000) < 60, String(reset))
+}

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Operation } from '../../src/operation.ts'
+import { assertRateLimitHeaders, assertStandardHeaders } from '../support/clients/raw.ts'
 import { operationsForKeys, SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
 import { onOneEngine, type Reply, type Service } from '../support/service/service.ts'
 
@@ -54,17 +55,73 @@ function targetOf({ body }: Reply, named: Record<string, string>, { path, agent_
   return body?.data?.id ?? Object.values(named).at(-1) ?? null
 }
 
+/** What a path may have at its end, put before the query. */
+function withSlash(path: string): string {
+  const [target = '', ...query] = path.split('?')
+  return [`${target}/`, ...query].join('?')
+}
+
+const OF_ITS_OWN = new Set([
+  'connection',
+  'keep-alive',
+  'date',
+  'x-request-id',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  // Streamed events and times in a reply vary in length.
+  'content-length',
+  'transfer-encoding',
+])
+
+const told = ({ headers }: Reply) => [...headers].filter(([name]) => !OF_ITS_OWN.has(name))
+
+/** The body that a request with a trailing slash has. */
+function bodyOf({ method, input }: Operation, sample: object | undefined): object | undefined {
+  if (method === 'GET') return sample
+  // Where the body is optional, an empty object is equivalent to no body.
+  return input?.body && !input.bodyOptional ? sample : {}
+}
+
 onOneEngine(
-  'the audit log names the target of each change',
+  'every operation succeeds, with a trailing slash too, and the audit log names the target of each change',
   (service) => {
+    const checkReads = async (get: Reply, path: string, headers: Record<string, string>) => {
+      const slash = await service().call('GET', withSlash(path), { headers })
+      const head = await service().call('HEAD', path, { headers })
+      assert.deepEqual([slash.status, head.status, head.text], [get.status, get.status, ''], slash.text)
+      assert.deepEqual(told(slash), told(get))
+      assert.deepEqual(told(head), told(get))
+    }
+
+    const checkEnvelope = async ({ answer }: Operation, reply: Reply, path: string) => {
+      if (answer.content) return assert.equal(reply.text, 'sample')
+      const type = answer.lines ? 'application/x-ndjson' : undefined
+      assertStandardHeaders(reply.headers, answer.streams?.always ? 'text/event-stream' : type)
+      assertRateLimitHeaders(reply)
+      if (answer.streams?.always || answer.lines) return
+      assert.deepEqual(Object.keys(reply.body), answer.list ? ['data', 'pagination'] : ['success', 'data'])
+      const { id: made } = reply.body.data
+      if (answer.status !== 201 || !made) return
+      assert.equal(reply.headers.get('location'), `${path}/${made}`)
+      assert.equal((await service().call('GET', `${path}/${made}`)).status, 200, 'Location leads to it')
+    }
+
     for (const operation of operationsForKeys) {
-      const { id, method, transaction } = operation
-      test(`of ${id}`, async () => {
+      const { id, method, transaction, answer } = operation
+      test(`${method} ${operation.path} (${id}) returns ${answer.status ?? 200}`, async () => {
         const { path, body, headers } = await sampleRequest(service(), operation)
         const named = namedIn(operation, path)
         const agent_id = await agentOf(service(), named)
-        const reply = await service().call(method, path, { body, headers })
-        assert.ok(reply.status < 300, reply.text)
+        const sent = bodyOf(operation, body)
+        const isRefused = method === 'DELETE' || method === 'PATCH'
+        if (isRefused) {
+          const refused = await service().call(method, withSlash(path), { body: sent, headers })
+          assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'])
+        }
+        const address = isRefused || method === 'GET' ? path : withSlash(path)
+        const reply = await service().call(method, address, { body: sent, headers })
+        assert.equal(reply.status, answer.status ?? 200, reply.text)
+
         const last = targetOf(reply, named, { path: path.split('?')[0] ?? '', agent_id })
         const target = last === named.agent_id ? agent_id : last
         const entry = { action: id, target, agent_id: id === 'createAgent' ? target : agent_id }
@@ -73,6 +130,8 @@ onOneEngine(
           await entriesOf(service(), reply),
           isAudited(operation) ? outcomes.map((outcome) => ({ ...entry, outcome })) : [],
         )
+        if (method === 'GET') await checkReads(reply, path, headers)
+        await checkEnvelope(operation, reply, path)
       })
     }
 
