@@ -67,11 +67,15 @@ export async function startWaiting(
   return { request_id: request_id as string, path, approval: `${path}/approvals/call_1` }
 }
 
-/** The receipt, once it has this status. */
+const FINAL = new Set(['completed', 'failed', 'cancelled'])
+
+/** The receipt, once it has this status. Fails immediately if the run ends with another one. */
 export function untilStatus(service: Service, path: string, status: string) {
   return until(`the status ${status}`, async () => {
-    const { body } = await service.call('GET', path)
-    return body.data?.status === status && body.data
+    const { body, text } = await service.call('GET', path)
+    const now = body.data?.status
+    assert.ok(now === status || !FINAL.has(now), text)
+    return now === status && body.data
   })
 }
 
