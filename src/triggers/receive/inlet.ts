@@ -198,7 +198,13 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
       parts.telemetry.incoming.add(1, 'filtered')
       return { status: 200, body: { success: true, data: { ignored: true, delivery_id: delivery.id } } }
     }
-    return await commitRun(open, { ...request, read: event, delivery }, parts)
+    try {
+      return await commitRun(open, { ...request, read: event, delivery }, parts)
+    } catch (error) {
+      // The sender's provider sends it again, perhaps many times.
+      for (const bucket of bucketsOf(trigger, event)) await parts.limiter.giveBack(bucket, MAILS)
+      throw error
+    }
   } catch (error) {
     // It contains what the user wrote, and must be found when the user is erased.
     const written = error instanceof UnusableEvent ? { user_id: error.user_id } : user
@@ -210,16 +216,20 @@ const NOT_WANTED = { code: null, reason: null }
 
 /** Why a message isn't answered although it is wanted. A repeated one counts again, which does no harm. */
 async function tooManyMails(
-  { id }: Trigger,
-  { sender, session_id }: ReadEvent,
+  trigger: Trigger,
+  event: ReadEvent,
   { limiter }: InletParts,
 ): Promise<IgnoredMessage['ignored'] | undefined> {
-  if (sender === undefined) return undefined
-  for (const bucket of [`mail from:${id}:${sender}`, `mail in:${id}:${session_id}`]) {
+  for (const bucket of bucketsOf(trigger, event)) {
     const { allowed } = await limiter.take(bucket, MAILS)
     if (!allowed) return { code: 'too_many', reason: 'Too many messages of this sender or in this thread.' }
   }
   return undefined
+}
+
+/** Where a message is counted: for its sender, and for its thread. */
+function bucketsOf({ id }: Trigger, { sender, session_id }: ReadEvent): string[] {
+  return sender === undefined ? [] : [`mail from:${id}:${sender}`, `mail in:${id}:${session_id}`]
 }
 
 type ReadRequest = VerifiedRequest & { read: ReadEvent; delivery: IncomingDelivery }
