@@ -22,7 +22,10 @@ export async function checkSchemas(
       if (different.has(text)) continue
       const field = `${checks_field}.${i}.value`
       if (different.size === MOST_SCHEMAS) {
-        throw invalid({ field, error: `is one too many: the checks can have at most ${MOST_SCHEMAS} different schemas` })
+        throw invalid({
+          field,
+          error: `is one too many: the checks can have at most ${MOST_SCHEMAS} different schemas`,
+        })
       }
       different.set(text, { field, schema })
     }
