@@ -72,8 +72,7 @@ export async function load(): Promise<void> {
       score,
     }))
     const open = exchanges.value.findLast(({ state }) => state === 'answering')
-    if (open?.request_id)
-      void receive(open.key, () => follow(open.request_id as string, '', stop.signal))
+    if (open?.request_id) void receive(open.key, () => follow(open.request_id as string, '', stop.signal))
   } catch (error) {
     loadProblem.value = (error as Error).message
   } finally {

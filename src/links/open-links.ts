@@ -1,4 +1,4 @@
-import { type AgentSnapshot, findSnapshot, type ServedVersions } from '../agents/agent-snapshot.ts'
+import { type AgentSnapshot, findSnapshot } from '../agents/agent-snapshot.ts'
 import { chooseVersion } from '../deployments/rollouts/split.ts'
 import { allServed, serving } from '../deployments/serving.ts'
 import * as deployments from '../deployments/store.ts'

@@ -88,7 +88,11 @@ export async function listLeftOut(db: Database, exported: Exported, missing: Mis
       'Save them again where the project is imported.',
       sql`select sets.name from sets where ${ofAgents} order by sets.id`,
     ),
-    await named('replays', 'They stay in this service.', sql`select id as name from replays where ${ofAgents} order by id`),
+    await named(
+      'replays',
+      'They stay in this service.',
+      sql`select id as name from replays where ${ofAgents} order by id`,
+    ),
     await named(
       'gradual deployments in progress',
       'They continue in this service. Deploy the version again where the project is imported.',

@@ -330,7 +330,7 @@ onBothEngines(
         const { scope } = (await service().call('GET', `/v1/budgets/${link.budget_id}`)).body.data
         assert.deepEqual(scope, { type: 'key', id: link.id })
         const told = (await rowsOf(service(), 'events')).map(({ body }) => JSON.parse(body ?? '{}').data)
-        const [exceeded] = told.filter(({ budget_id }) => budget_id === link.budget_id)
+        const exceeded = told.find(({ budget_id }) => budget_id === link.budget_id)
         assert.deepEqual(exceeded?.scope, scope)
       })
 

@@ -405,6 +405,10 @@ for (const engine of STORY_ENGINES) {
       await refuse({ working_copy: true, set: 'none' }, 'set')
       const checks = [{ type: 'schema', value: { pattern: '(' } }]
       await refuse({ working_copy: true, set: 'one', checks }, 'checks.0.value.pattern')
+      const schemas = Array.from({ length: 1_001 }, (_, i) => ({ type: 'schema', value: { const: i } }))
+      const cases = Array.from({ length: 501 }, (_, i) => ({ message: 'Hi', checks: schemas.slice(2 * i, 2 * i + 2) }))
+      const many = await service.call('PUT', `/v1/agents/${agent}/sets/many`, { body: { cases } })
+      assert.deepEqual([many.status, fieldsOf(many.body)], [400, ['cases.500.checks.0.value']])
       await refuse({ working_copy: true, filter: { user_id: 'nobody' } }, 'filter')
       await refuse({ working_copy: true, set: 'one', limits: { cost_usd: 0 } }, 'limits.cost_usd')
       const unknown = await service.call('POST', `/v1/agents/${agent}/replays`, { body: { version: 'v9', set: 'one' } })

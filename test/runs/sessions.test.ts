@@ -174,6 +174,22 @@ for (const engine of NODE_STORY_ENGINES) {
       assert.equal(new Set(asked).size, asked.length, `asked once: ${asked.join()}`)
     })
 
+    test('`cancel`: a message for which there is no room cancels nothing', async () => {
+      const fields = { sessions: { while_busy: 'cancel' }, limits: { max_concurrency: 1 } }
+      const agent = await newAgent(service, { ...AGENT, ...fields })
+      const release = hold('The only one')
+      const only = invoke(agent, 'The only one', newSession())
+      await isStored(agent, 1)
+      const context = newSession()
+      const queued = await invoke(agent, 'Waits', context, { headers: IN_BACKGROUND })
+      assert.equal(queued.status, 202, queued.text)
+      const refused = await invoke(agent, 'Too many', context, { node: other })
+      assert.equal(refused.status, 429, refused.text)
+      release()
+      assert.equal((await only).status, 200)
+      assert.equal((await ended(agent, queued.body.data.request_id)).status, 'completed')
+    })
+
     test('`reject`: 409 session_busy with retry_after and no receipt, including for background runs', async () => {
       const agent = await newAgent(service, { ...AGENT, sessions: { while_busy: 'reject' } })
       const context = newSession()

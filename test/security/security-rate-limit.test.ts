@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import { localLimiter } from '../../src/security/limits/rate-limiter.ts'
 import { assertRefusal } from '../support/clients/refusal.ts'
+import { partsOf } from '../support/inside.ts'
 import { cpuTimeBelow } from '../support/running/cpu-time.ts'
 import { standStill } from '../support/running/stand-still.ts'
 import { until } from '../support/running/until.ts'
@@ -123,11 +124,20 @@ describe('the limiter in this process', () => {
     const limiter = localLimiter(() => time)
     return {
       take: () => limiter.take('key', FREE),
+      giveBack: () => limiter.giveBack('key', FREE),
       wait: (ms: number) => {
         time += ms
       },
     }
   }
+
+  test('what is given back can be taken once more', async () => {
+    const { take, giveBack } = at(1_000_000)
+    await giveBack()
+    for (let i = 0; i < 100; i++) await take()
+    await giveBack()
+    assert.deepEqual([(await take()).allowed, (await take()).allowed], [true, false])
+  })
 
   test('allows exactly 100 of 101 simultaneous requests, and one more after each second', async () => {
     const { take, wait } = at(1_000_000)
@@ -226,6 +236,19 @@ describe('two nodes that share a Redis', () => {
       assert.equal(replies.filter(({ status }) => status === 200).length, 10, `of ${count}`)
       assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 429)
     }
+  })
+
+  test('what one node gives back can be taken once more on the other', async () => {
+    const rate = { perMinute: 1, burst: 10 }
+    const [here, there] = [partsOf(first).limiter, partsOf(second).limiter]
+    await here.giveBack('given back', rate)
+    for (let i = 0; i < 10; i++) assert.ok((await here.take('given back', rate)).allowed)
+    await here.giveBack('given back', rate)
+    const taken = [await there.take('given back', rate), await there.take('given back', rate)]
+    assert.deepEqual(
+      taken.map(({ allowed }) => allowed),
+      [true, false],
+    )
   })
 
   test('refused requests do not extend the wait', async () => {

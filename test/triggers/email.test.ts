@@ -374,6 +374,16 @@ onAnyEngine(
       assert.ok(!JSON.stringify(rows).includes('My secret berth'))
     })
 
+    test('a message that could start no run does not count when its sender sends too many', async () => {
+      const trigger = await made({ authserv_id: null }, says('Aye.'), { reply: false })
+      const agent = `/v1/agents/${trigger.agent_id}`
+      const again = mail('Is the harbour open?')
+      await ok('PATCH', agent, { body: { status: 'paused' } })
+      for (let i = 0; i < 25; i++) assert.equal((await sendRaw(trigger, again)).status, 409)
+      await ok('PATCH', agent, { body: { status: 'running' } })
+      assert.equal((await sendRaw(trigger, again)).status, 202)
+    })
+
     test('a client without a password is asked for one', async () => {
       const { address } = await made()
       const { status, headers } = await fetch(service().url + address, { method: 'POST', body: mail('Hi') })

@@ -64,17 +64,25 @@ async function admitAfter(
   const queued = inLine(invocation)
   const start = { project_id: agent.project_id, session_key, priority: 'interactive' as const }
   const joining = { session_key, while_busy, begun: row, queued: rows.insertionInLine(queued, start), hasRoom }
-  const joined = await storage.transaction(async (db) => {
-    const place = await join(db, { ...joining, now: now() })
-    if (place === 'begun' || place === 'queued') await countRun?.(db)
-    return place
-  })
-  if (joined === 'queued') return { queued }
-  if (joined === 'busy') return 'session_busy'
-  if (joined === 'no room') return 'no_room'
+  try {
+    const joined = await storage.transaction(async (db) => {
+      const place = await join(db, { ...joining, now: now() })
+      if (place === 'no room') throw new NoRoom()
+      if (place !== 'busy') await countRun?.(db)
+      return place
+    })
+    if (joined === 'queued') return { queued }
+    if (joined === 'busy') return 'session_busy'
+  } catch (error) {
+    if (error instanceof NoRoom) return 'no_room'
+    throw error
+  }
   run.lease = lease
   return undefined
 }
+
+/** Undoes the transaction, because a message that can't begin must not cancel the session's other runs. */
+class NoRoom extends Error {}
 
 /** Returns false if another run of the session has the turn. */
 async function commitUnlessTaken(row: Write, journal: Parts['journal']): Promise<boolean> {

@@ -15,6 +15,8 @@ export type Decision = {
 
 export type RateLimiter = {
   take(key: string, rate: Rate): Promise<Decision>
+  /** Undoes a `take` that was allowed. */
+  giveBack(key: string, rate: Rate): Promise<void>
   close(): Promise<void>
 }
 
@@ -42,6 +44,10 @@ export function localLimiter(now: () => number): RateLimiter {
         fullAt.set(key, start + interval, { size: 1 })
       }
       return decision
+    },
+    async giveBack(key, { perMinute }) {
+      const stored = fullAt.get(key)
+      if (stored !== undefined) fullAt.set(key, stored - MINUTE / perMinute, { size: 1 })
     },
     async close() {
       fullAt.clear()

@@ -5,8 +5,8 @@ import { CLOCK_JUMP, type Decision, decide, MINUTE, type Rate, type RateLimiter 
 
 /**
  * KEYS[1] is the bucket. ARGV are the interval (µs), the burst, the cost, and the difference (µs) above which a clock
- * is treated as having jumped. A bucket from before such a jump is ignored. Returns the bucket's state and Redis's own
- * time, in µs.
+ * is treated as having jumped. A bucket from before such a jump is ignored. A negative cost is given back. Returns the
+ * bucket's state and Redis's own time, in µs.
  */
 const SCRIPT = `
 local clock = redis.call('TIME')
@@ -17,9 +17,11 @@ local stored = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
 if not (stored <= latest + jump) then stored = 0 end
 local start = math.min(math.max(stored, time), latest)
 local granted = math.min(cost, math.floor((latest - start) / interval + 0.000001))
-if granted > 0 then
-  local full = start + granted * interval
+local full = start + granted * interval
+if granted ~= 0 and full > time then
   redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - time) / 1000))
+elseif granted ~= 0 then
+  redis.call('DEL', KEYS[1])
 end
 return { string.format('%.0f', start), string.format('%.0f', time) }`
 
@@ -51,12 +53,16 @@ export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Shar
   redis.on('ready', ping)
   let asked = new Map<string, LimitRequest[]>()
 
+  const run = (key: string, { perMinute, burst }: Rate, cost: number) => {
+    const interval = (MINUTE / perMinute) * 1000
+    return answered(redis.eval(SCRIPT, 1, `moorage:rate:${name}:${key}`, interval, burst, cost, CLOCK_JUMP * 1000))
+  }
+
   const ask = async (key: string, waiting: LimitRequest[]) => {
     const { rate } = waiting[0] as LimitRequest
     const interval = MINUTE / rate.perMinute
     try {
-      const args = [`moorage:rate:${name}:${key}`, interval * 1000, rate.burst, waiting.length, CLOCK_JUMP * 1000]
-      const reply = await answered(redis.eval(SCRIPT, 1, ...args))
+      const reply = await run(key, rate, waiting.length)
       const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
         number,
         number,
@@ -84,6 +90,14 @@ export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Shar
         if (waiting) waiting.push({ rate, resolve })
         else asked.set(key, [{ rate, resolve }])
       }),
+    async giveBack(key, rate) {
+      try {
+        await run(key, rate, -1)
+      } catch (error) {
+        outage.failed(error)
+        await local.giveBack(key, shareOf(rate, nodes()))
+      }
+    },
     async close() {
       clearInterval(pinging)
       redis.disconnect()

@@ -10,10 +10,10 @@ import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
 import { answerQuestion, decidePress } from '../channels/asks.ts'
 import { CHANNELS } from '../channels/call-platform.ts'
-import type { IgnoredMessage } from '../channels/channel.ts'
 import { showDecision, showTyping } from '../channels/show-typing.ts'
 import type { MailFile } from '../mail/mail.ts'
 import { MailFiles } from '../mail/mail-files.ts'
+import { countMail, uncountMail } from '../mail/mail-rate.ts'
 import { MailReader } from '../mail/mail-reader.ts'
 import * as triggers from '../store.ts'
 import type { Trigger } from '../trigger.ts'
@@ -71,8 +71,6 @@ type InletReply = { status: 200 | 202; body: object }
 const KEPT_BYTES = 256 * 1024
 /** Refused requests are stored only up to this rate, because everybody who knows the URL can send them. */
 const REFUSALS = { perMinute: 10, burst: 10 }
-/** How many messages of one sender, and of one thread, are answered: programs that answer each other never stop. */
-const MAILS = { perMinute: 1, burst: 20 }
 
 /** Receives what is sent to the URLs of triggers. */
 export function openInlet(parts: InletParts) {
@@ -190,7 +188,7 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
   try {
     const event = readEvent(trigger, { headers, body: payload.body }, request.event)
     user = { user_id: event.user_id, session_id: event.session_id }
-    const ignored = event.isWanted ? await tooManyMails(trigger, event, parts) : (event.ignored ?? NOT_WANTED)
+    const ignored = event.isWanted ? await countMail(trigger, event, parts) : (event.ignored ?? NOT_WANTED)
     if (ignored) {
       // A sender may send many events that the trigger doesn't want, so their payloads aren't stored.
       const left = { ...delivery, ...ignored, headers: {}, body: null }
@@ -198,7 +196,12 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
       parts.telemetry.incoming.add(1, 'filtered')
       return { status: 200, body: { success: true, data: { ignored: true, delivery_id: delivery.id } } }
     }
-    return await commitRun(open, { ...request, read: event, delivery }, parts)
+    try {
+      return await commitRun(open, { ...request, read: event, delivery }, parts)
+    } catch (error) {
+      await uncountMail(trigger, event, parts)
+      throw error
+    }
   } catch (error) {
     // It contains what the user wrote, and must be found when the user is erased.
     const written = error instanceof UnusableEvent ? { user_id: error.user_id } : user
@@ -207,20 +210,6 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
 }
 
 const NOT_WANTED = { code: null, reason: null }
-
-/** Why a message isn't answered although it is wanted. A repeated one counts again, which does no harm. */
-async function tooManyMails(
-  { id }: Trigger,
-  { sender, session_id }: ReadEvent,
-  { limiter }: InletParts,
-): Promise<IgnoredMessage['ignored'] | undefined> {
-  if (sender === undefined) return undefined
-  for (const bucket of [`mail from:${id}:${sender}`, `mail in:${id}:${session_id}`]) {
-    const { allowed } = await limiter.take(bucket, MAILS)
-    if (!allowed) return { code: 'too_many', reason: 'Too many messages of this sender or in this thread.' }
-  }
-  return undefined
-}
 
 type ReadRequest = VerifiedRequest & { read: ReadEvent; delivery: IncomingDelivery }
 
