@@ -1,6 +1,7 @@
 // Plays one script after the other, each made by a seed, and stops at the first that finds something.
 import { type Engine, startService } from '../support/service/service.ts'
 import { type Step, scriptOf } from './generate.ts'
+import { openA2aStage } from './hostile/ask-a2a.ts'
 import { openIdentityStage } from './hostile/ask-identity.ts'
 import { openHostileStage } from './hostile/ask-provider.ts'
 import { openReceiverStage } from './hostile/ask-receiver.ts'
@@ -58,6 +59,7 @@ export const HOSTILE = {
   tools: openToolStage,
   receiver: openReceiverStage,
   remote: openRemoteStage,
+  a2a: openA2aStage,
   s3: openS3Stage,
   identity: openIdentityStage,
 } satisfies Record<string, (engine: Engine, start: StartSubject) => Promise<HostileStage>>
