@@ -4,6 +4,7 @@ import { type Step, scriptOf } from './generate.ts'
 import { openA2aStage } from './hostile/ask-a2a.ts'
 import { openIdentityStage } from './hostile/ask-identity.ts'
 import { openHostileStage } from './hostile/ask-provider.ts'
+import { openQuestionStage } from './hostile/ask-questions.ts'
 import { openReceiverStage } from './hostile/ask-receiver.ts'
 import { openRemoteStage } from './hostile/ask-remote.ts'
 import { openS3Stage } from './hostile/ask-s3.ts'
@@ -61,6 +62,7 @@ export const HOSTILE = {
   remote: openRemoteStage,
   a2a: openA2aStage,
   s3: openS3Stage,
+  questions: openQuestionStage,
   identity: openIdentityStage,
 } satisfies Record<string, (engine: Engine, start: StartSubject) => Promise<HostileStage>>
 
