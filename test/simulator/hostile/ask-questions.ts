@@ -22,7 +22,16 @@ export async function openQuestionStage(engine: Engine, start: StartSubject): Pr
   return {
     async ask(seed, place) {
       const random = randomOf(seed)
-      const kind = random.of([askOddly, askTwice, negotiate, converse, converse, callBack])
+      const kind = random.of([
+        askOddly,
+        askTwice,
+        negotiate,
+        converse,
+        converse,
+        callBack,
+        changeTogether,
+        renameTogether,
+      ])
       const wrong = await kind(service, random, { lists, provider, place })
       return wrong.map((one) => `seed ${seed} (${kind.name}): ${one}`)
     },
@@ -32,7 +41,7 @@ export async function openQuestionStage(engine: Engine, start: StartSubject): Pr
   }
 }
 
-type Parameter = { in: string; name: string; schema?: { type?: string; enum?: string[] } }
+type Parameter = { in: string; name: string; schema?: { format?: string; enum?: string[] } }
 
 type List = { path: string; parameters: Parameter[] }
 
@@ -68,27 +77,36 @@ const ODD = [
   'Australia/Lord_Howe',
 ]
 
-function queryOf(random: Random, { parameters }: List): URLSearchParams {
-  const query = new URLSearchParams()
-  for (const { name, schema } of parameters) {
-    if (random.chance(1 / 3)) query.set(name, random.of(schema?.enum && random.chance(0.8) ? schema.enum : ODD))
-  }
-  return query
-}
+const TIMES = ODD.filter((value) => value.endsWith('Z'))
+
+const valueFor = (random: Random, { schema }: Parameter): string =>
+  random.of(schema?.enum && random.chance(0.8) ? schema.enum : schema?.format === 'date-time' ? TIMES : ODD)
 
 /** A question that makes no sense is refused, and never the service's mistake. */
 async function askOddly(service: Subject, random: Random, { lists }: Asked): Found {
-  const list = random.of(lists)
-  const path = `${list.path}?${queryOf(random, list)}`
-  const { status, text } = await service.call('GET', path)
-  return status < 500 ? [] : [`GET ${path} is ${status}: ${text.slice(0, 200)}`]
+  const all = lists.flatMap(({ parameters }) => parameters)
+  const query = new URLSearchParams()
+  for (let i = 1 + random.below(2); i > 0; i--) {
+    const parameter = random.of(all)
+    query.set(parameter.name, valueFor(random, parameter))
+  }
+  const [name] = query.keys()
+  const asked = lists.filter(({ parameters }) => parameters.some((one) => one.name === name))
+  const wrong: string[] = []
+  for (const { path } of asked) {
+    const { status, text } = await service.call('GET', `${path}?${query}`)
+    if (status >= 500) wrong.push(`GET ${path}?${query} is ${status}: ${text.slice(0, 200)}`)
+  }
+  return wrong
 }
 
 /** The same question in other words has the same answer. */
 async function askTwice(service: Subject, random: Random, { lists }: Asked): Found {
   const list = random.of(lists)
   const page = list.parameters.some(({ name }) => name === 'limit') ? [['limit', String(1 + random.below(20))]] : []
-  const others = [...queryOf(random, list)].filter(([name]) => name !== 'limit' && random.chance(0.3))
+  const others = list.parameters
+    .filter(({ name }) => name !== 'limit' && random.chance(0.1))
+    .map((one) => [one.name, valueFor(random, one)])
   const pairs = [...page, ...others].map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`)
   const words = [
     `?${pairs.join('&')}`,
@@ -181,6 +199,46 @@ async function callBack(service: Subject, random: Random, { provider, place }: A
   if (second.status !== 200 || !before || !after) return [`${second.status}: ${second.text.slice(0, 200)}`]
   const lost = before.filter((turn) => !after.some((other) => isDeepStrictEqual(other, turn)))
   return lost.map((turn) => `after the call, the model was not shown ${JSON.stringify(turn).slice(0, 200)}`)
+}
+
+async function newProject(service: Subject, random: Random): Promise<string> {
+  const { status, body, text } = await service.call('POST', '/v1/projects', {
+    body: { name: `p-${random.below(1e9)}` },
+  })
+  if (status !== 201) throw new Error(text)
+  return `/v1/projects/${body.data.id}`
+}
+
+/** Changes of different fields, made at the same time, all hold. */
+async function changeTogether(service: Subject, random: Random): Found {
+  const path = await newProject(service, random)
+  const changes = [
+    { description: `d${random.below(9)}` },
+    { limits: { requests_per_minute: 1 + random.below(1_000) } },
+    { limits: { concurrent_runs: 1 + random.below(1_000) } },
+  ]
+  const replies = await Promise.all(changes.map((body) => service.call('PATCH', path, { body })))
+  const { description, limits } = (await service.call('GET', path)).body.data
+  const found = [
+    { description },
+    { limits: { requests_per_minute: limits.requests_per_minute } },
+    { limits: { concurrent_runs: limits.concurrent_runs } },
+  ]
+  await service.call('DELETE', path)
+  const lost = changes.filter((change, i) => replies[i]?.status === 200 && !isDeepStrictEqual(change, found[i]))
+  return lost.map((change) => `${JSON.stringify(change)} was answered with 200, and is gone`)
+}
+
+/** Of two things that want the same name at the same time, one gets it. */
+async function renameTogether(service: Subject, random: Random): Found {
+  const paths = [await newProject(service, random), await newProject(service, random)]
+  const body = { name: `n-${random.below(1e9)}` }
+  const replies = await Promise.all(paths.map((path) => service.call('PATCH', path, { body })))
+  for (const path of paths) await service.call('DELETE', path)
+  const statuses = replies.map(({ status }) => status).toSorted((a, b) => a - b)
+  return isDeepStrictEqual(statuses, [200, 409])
+    ? []
+    : [`two renames to one name are answered with ${statuses.join(' and ')}`]
 }
 
 /** A model that calls a tool of the client once, and otherwise answers. */
