@@ -61,6 +61,24 @@ for (const engine of ANY_ENGINE) {
       assert.doesNotMatch(service.log(), /the-secret-of-the-bucket/)
     })
 
+    test('a page or an error with status 200 is a failure: nothing is stored, or it is deleted later', async () => {
+      for (const page of ['<html>Sign in</html>', '\n<?xml version="1.0"?><Error><Code>InternalError</Code></Error>']) {
+        s3.page = page
+        const { status, body } = await upload(service, 'in vain')
+        s3.page = undefined
+        assert.deepEqual([status, body.error?.code], [503, 'unavailable'])
+      }
+      assert.deepEqual((await service.call('GET', '/v1/files')).body.data, [])
+      const id = await uploaded(service, 'in the way')
+      s3.page = '<html>Sign in</html>'
+      assert.equal((await service.call('DELETE', `/v1/files/${id}`)).status, 200)
+      s3.page = undefined
+      assert.equal(s3.objects.size, 1)
+      service.advance(700_000)
+      wakeJobs(service)
+      await until('what was not removed is removed later', () => s3.objects.size === 0)
+    })
+
     test('whatever it answers, a client gets the bytes that were stored, or an error', async () => {
       const id = await uploaded(service, '0123456789'.repeat(5))
       const asked = async (lie: S3Server['lie'], Range?: string) => {

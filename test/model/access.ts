@@ -68,8 +68,9 @@ export function createKey(world: World, act: Extract<Act, { do: 'create key' }>)
 export function revokeKey(world: World, act: Extract<Act, { do: 'revoke key' }>) {
   const revoker = asker(world, act, 'manage')
   const key = world.keys[act.key]
+  // "Limited to another agent": the reply is the same whether such a key exists.
+  if (revoker.agent !== null && revoker.agent !== key?.agent) throw new Refusal(403, 'forbidden')
   if (!key || key.project !== projectName(world, act)) throw new Refusal(404, 'not_found')
-  if (revoker.agent !== null && revoker.agent !== key.agent) throw new Refusal(404, 'not_found')
   key.revoked = true
   return { status: 200, says: { revoked: true } }
 }

@@ -1,7 +1,10 @@
 // Plays one script after the other, each made by a seed, and stops at the first that finds something.
 import { type Engine, startService } from '../support/service/service.ts'
 import { type Step, scriptOf } from './generate.ts'
+import { openA2aStage } from './hostile/ask-a2a.ts'
+import { openIdentityStage } from './hostile/ask-identity.ts'
 import { openHostileStage } from './hostile/ask-provider.ts'
+import { openQuestionStage } from './hostile/ask-questions.ts'
 import { openReceiverStage } from './hostile/ask-receiver.ts'
 import { openRemoteStage } from './hostile/ask-remote.ts'
 import { openS3Stage } from './hostile/ask-s3.ts'
@@ -57,7 +60,10 @@ export const HOSTILE = {
   tools: openToolStage,
   receiver: openReceiverStage,
   remote: openRemoteStage,
+  a2a: openA2aStage,
   s3: openS3Stage,
+  questions: openQuestionStage,
+  identity: openIdentityStage,
 } satisfies Record<string, (engine: Engine, start: StartSubject) => Promise<HostileStage>>
 
 type Asking = Omit<Wish, 'steps'> & { world: keyof typeof HOSTILE }

@@ -45,8 +45,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
       await using spooled = await onDisk(folder, () => spool(folder, pieces))
       const { size, sha256 } = measured()
       const headers = { 'content-length': String(size), 'content-type': 'application/octet-stream' }
-      const { body } = await ask({ method: 'PUT', id, headers, sha256, body: () => spooled.read(size) })
-      await body.dump()
+      await ask({ method: 'PUT', id, headers, sha256, body: () => spooled.read(size) })
     },
     async *read(id, { start, end }) {
       const wanted = `bytes ${start}-${end}/`
@@ -60,8 +59,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
       throw new BytesUnavailableError(`S3 was asked for ${wanted}* of ${id}, and returned other bytes (${statusCode})`)
     },
     async remove(id) {
-      const { body } = await ask({ method: 'DELETE', id })
-      await body.dump()
+      await ask({ method: 'DELETE', id })
     },
   }
 }
@@ -71,8 +69,10 @@ async function askPatiently(options: S3Options, wanted: S3Request): Promise<Disp
   for (let tries = 1; ; tries++) {
     const answer = await askOnce(options, wanted).catch((error: Error) => error)
     if (!(answer instanceof Error)) {
-      if (answer.statusCode < 300 || (answer.statusCode === 404 && wanted.method !== 'PUT')) return answer
+      if (answer.statusCode < 300) return answer
+      if (answer.statusCode === 404 && wanted.method === 'GET') return answer
       await answer.body.dump()
+      if (answer.statusCode === 404 && wanted.method === 'DELETE') return answer
     }
     const mayPass = answer instanceof Error || answer.statusCode >= 500 || answer.statusCode === 429
     if (!mayPass || tries === TRIES) {
@@ -98,13 +98,27 @@ async function askOnce(options: S3Options, wanted: S3Request): Promise<Dispatche
   })
   const signed = await signer.sign()
   const { request } = await undici()
-  return request(signed.url, {
+  const answer = await request(signed.url, {
     method,
     headers: Object.fromEntries(signed.headers),
     body: body?.() ?? null,
     headersTimeout: SILENT_MS,
     bodyTimeout: SILENT_MS,
   })
+  if (method !== 'GET' && answer.statusCode < 300) await requireDone(answer.body)
+  return answer
+}
+
+/**
+ * S3's reply is empty when it has stored or deleted an object. Proxies and some stores report an error or show a page
+ * with status 200.
+ */
+async function requireDone(body: AsyncIterable<Buffer>): Promise<void> {
+  for await (const piece of body) {
+    if (piece.toString().trimStart().startsWith('<'))
+      throw new Error('the reply is a page or an error, with status 200')
+    if (piece.length > 0) return
+  }
 }
 
 type SpooledFile = AsyncDisposable & { read(size: number): Readable }

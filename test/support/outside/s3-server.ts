@@ -12,6 +12,8 @@ export type S3Server = LocalServer & {
   refused: string[]
   /** How many requests fail from now on before one succeeds. */
   failures: number
+  /** A page that is sent with status 200 instead of storing or deleting an object. */
+  page: string | undefined
   /** Replaces the requested part of an object. */
   lie: ((object: Buffer, part: Buffer) => S3Answer) | undefined
 }
@@ -49,6 +51,7 @@ export async function startS3Server(): Promise<S3Server> {
     const [, bucket, key = ''] = (request.url ?? '').split('/')
     const object = objects.get(key)
     if (bucket !== BUCKET) response.writeHead(404).end('<Error><Code>NoSuchBucket</Code></Error>')
+    else if (request.method !== 'GET' && s3.page !== undefined) response.end(s3.page)
     else if (request.method === 'PUT') {
       objects.set(key, body)
       response.end()
@@ -73,7 +76,16 @@ export async function startS3Server(): Promise<S3Server> {
     MOORAGE_FILES__S3__ACCESS_KEY_ID: ACCESS_KEY,
     MOORAGE_FILES__S3__SECRET_ACCESS_KEY: SECRET_KEY,
   }
-  const s3: S3Server = { ...server, settings, objects, locked: new Set(), refused: [], failures: 0, lie: undefined }
+  const s3: S3Server = {
+    ...server,
+    settings,
+    objects,
+    locked: new Set(),
+    refused: [],
+    failures: 0,
+    page: undefined,
+    lie: undefined,
+  }
   return s3
 }
 
