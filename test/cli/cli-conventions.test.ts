@@ -42,6 +42,16 @@ describe('moorage and its exit codes', () => {
     assert.match((await shell().moorage(['agents', 'list', '--jsno'])).stderr, /Did you mean --json\?/)
   })
 
+  test('a step of metrics that the service lacks is refused before any request, and completion offers the others', async () => {
+    const { code, stderr } = await shell().moorage(['metrics', 'hello', '--granularity', '2m'], {
+      env: { MOORAGE_URL: 'http://127.0.0.1:1' },
+    })
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, /Allowed choices are 1m, 5m, 1h, 1d\./)
+    const offered = await shell().moorage(['__complete', 'metrics', 'hello', '--granularity', ''])
+    assert.deepEqual(offered.stdout.split('\n').filter(Boolean), ['1m', '5m', '1h', '1d'])
+  })
+
   test('did you mean this agent', async () => {
     for (const args of [
       ['invoke', 'helo', 'hi'],
