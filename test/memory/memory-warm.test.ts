@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { sql } from 'kysely'
+import { type KyselyPlugin, sql } from 'kysely'
 import { idSource } from '../../src/lib/id.ts'
 import { findMemories } from '../../src/memory/search/find-memories.ts'
 import { WarmRecall } from '../../src/memory/search/warm-recall.ts'
@@ -108,6 +108,48 @@ onBothStores('the memory cache', (store) => {
       )
     })
     await Promise.all(asked)
+  })
+
+  test('reads each text only once, and a new one together with the news, but never shows what was changed or erased', async () => {
+    const { storage } = store()
+    const agent_seq = ++agents
+    const journal = openJournal(storage, { backlog: 10 })
+    let queries = 0
+    const plugin: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        queries += 1
+        return result
+      },
+    }
+    const counted = { db: storage.db.withPlugin(plugin), compare: storage.compare }
+    const warm = new WarmRecall({ storage: counted, now: Date.now, room: ROOM })
+    const say = (message: string, time: number) =>
+      take({ do: 'say', user: 'anna', session: 's1', text: message }, { storage, journal, agent_seq, time })
+    const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
+    const remember = async () => {
+      queries = 0
+      const { history } = await warm.remember(conversation, QUERY, { history: 10, recall: 5 }, FREE_METER)
+      return { queries, said: history.map(({ content }) => content) }
+    }
+    await say('river', 1)
+    assert.deepEqual(await remember(), { queries: 2, said: ['river', 'river'] })
+    assert.deepEqual(await remember(), { queries: 1, said: ['river', 'river'] })
+    await say('stone', 2)
+    assert.deepEqual(await remember(), { queries: 1, said: ['river', 'river', 'stone', 'stone'] })
+
+    const seqs = await seqsOf(storage, { agent_seq })
+    const { items } = await findMemories(storage.db, { agent_seq }, { limit: 10, offset: 0, sort: 'id' }, {})
+    const last = items.find(({ role, content }) => role === 'assistant' && content === 'stone')
+    await storage.transaction(async (db) => {
+      const { seq, memory } = await memories.lock(db, { agent_seq }, last?.id ?? '')
+      await memories.update(db, agent_seq, { seq, memory: { ...memory, content: 'winter' } }, newId('req', 0))
+    })
+    assert.deepEqual((await remember()).said, ['river', 'river', 'stone', 'winter'])
+    await storage.transaction((db) => memories.remove(db, seqs.slice(0, 2)))
+    assert.deepEqual((await remember()).said, ['stone', 'winter'])
+    await removeAll(storage, { agent_seq, user_id: 'anna' })
+    assert.deepEqual((await remember()).said, [])
   })
 
   test("finds an agent's new memories, however many other agents have stored since", async () => {

@@ -4,9 +4,10 @@ import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, plannedOnce } from '../../storage/database.ts'
 import type { Memory } from '../memory.ts'
 import { listed } from '../memory-filter.ts'
-import { fromRow, SHOWN, type StoredMemory } from '../memory-rows.ts'
+import { fromRow, SHOWN } from '../memory-rows.ts'
+import type { KeptRow, KeptTexts } from '../warm/kept-texts.ts'
 
-type MemoryRow = StoredMemory & { seq: number; agent_seq: number }
+type MemoryRow = KeptRow & { agent_seq: number }
 
 const COLUMNS = sql.raw(['memories.seq', 'memories.agent_seq', ...SHOWN].join(', '))
 
@@ -21,19 +22,29 @@ export class Contents {
     this.#db = db
   }
 
-  /** Returns those of the memories that still exist and belong to the scope. */
-  async read(scope: MemoryScope, seqs: readonly number[]): Promise<Map<number, Memory>> {
-    const found = new Map<number, Memory>()
-    if (seqs.length === 0) return found
-    const batch = (this.#open ??= this.#begin())
-    for (const seq of seqs) batch.seqs.add(seq)
-    const rows = await batch.rows
+  /**
+   * Returns those of the memories that still exist and belong to the scope. `kept` are texts of the same scope. Those
+   * that are read are added to them.
+   */
+  async read(scope: MemoryScope, seqs: readonly number[], kept?: KeptTexts): Promise<Map<number, Memory>> {
+    const rows = new Map<number, KeptRow>()
     for (const seq of seqs) {
-      const row = rows.get(seq)
-      if (!row || !isWithin(scope, row)) continue
-      for (const memory of readable(this.#db, [row], fromRow)) found.set(seq, memory)
+      const row = kept?.get(seq)
+      if (row) rows.set(seq, row)
     }
-    return found
+    const missing = seqs.filter((seq) => !rows.has(seq))
+    if (missing.length > 0) {
+      const batch = (this.#open ??= this.#begin())
+      for (const seq of missing) batch.seqs.add(seq)
+      const read = await batch.rows
+      for (const seq of missing) {
+        const row = read.get(seq)
+        if (!row || !isWithin(scope, row)) continue
+        rows.set(seq, row)
+        kept?.add(row)
+      }
+    }
+    return new Map(readable(this.#db, [...rows.values()], (row) => [row.seq, fromRow(row)]))
   }
 
   #begin(): Reads {

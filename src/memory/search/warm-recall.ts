@@ -77,10 +77,12 @@ export class WarmRecall implements Recall {
     meter: Meter,
     signal?: AbortSignal,
   ): Promise<Page<MemoryMatch>> {
-    const postings = await this.#warm.find(scope)
+    const warm = await this.#warm.find(scope)
     const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter, signal }
-    const { hits, total } = await this.#findBest(scope, query, postings, options)
-    return { items: await this.#read(scope, hits.slice(offset)), total }
+    const { hits, total } = await this.#findBest(scope, query, warm?.postings, options)
+    const shown = hits.slice(offset)
+    const seqs = shown.map(({ seq }) => seq)
+    return { items: withScores(shown, await this.#contents.read(scope, seqs, warm?.texts)), total }
   }
 
   /**
@@ -96,7 +98,8 @@ export class WarmRecall implements Recall {
   ): Promise<RecallResult> {
     const scope = scopeOfRun(conversation)
     if (!scope) return { history: [], recalled: [] }
-    const postings = await this.#warm.find(scope)
+    const warm = await this.#warm.find(scope)
+    const postings = warm?.postings
     if (postings?.size === 0) return { history: [], recalled: [] }
     const shown = await this.#latestTurns(conversation, postings, limits.history)
     const known = new Set(shown)
@@ -110,7 +113,7 @@ export class WarmRecall implements Recall {
             signal,
           })
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
-    const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
+    const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)], warm?.texts)
     const turns = shown.toReversed().filter((seq) => memories.has(seq))
     const isSummarized = limits.summarize && conversation.session_id !== null
     const summary = isSummarized ? await findSummary(this.#storage.db, conversation) : undefined
@@ -160,16 +163,6 @@ export class WarmRecall implements Recall {
     const question = questionOf(query, this.#now())
     this.#scorer.score(postings, planOf(question, postings), visits)
     return bestOf(postings, this.#scorer, options)
-  }
-
-  async #read(scope: MemoryScope, hits: RankedItem[]): Promise<MemoryMatch[]> {
-    return withScores(
-      hits,
-      await this.#contents.read(
-        scope,
-        hits.map(({ seq }) => seq),
-      ),
-    )
   }
 }
 

@@ -2,6 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf, plannedOnce } from '../../storage/database.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
+import { LONGEST_KEPT } from './kept-texts.ts'
 import type { CountedScope } from './scope-counts.ts'
 
 /** A scope with at most this many new rows is read together with others. Rows may be long, so the number is small. */
@@ -10,6 +11,12 @@ export const FIRST_PAGE = 200
 /** How many rows of all agents are searched for an agent's new ones. For the rest, the index is used. */
 const NEWEST_ROWS = 10_000
 
+/**
+ * A new memory. If the scope was known before, the row contains all of the memory, unless its text is long. Then the run
+ * that reads the scope needn't read the latest texts separately.
+ */
+export type NewRow = PostingRow & { id?: string; content?: string | null }
+
 /** What is known about a scope: how many memories it has, the last of them, and the generation that they belong to. */
 export type ScopeState = { size: number; seq: number; generation: string | undefined }
 
@@ -17,7 +24,7 @@ export type ScopeState = { size: number; seq: number; generation: string | undef
  * What one statement saw of a scope: its generation, how many memories it has, and the rows after the last known one.
  * `more` is set if there are further rows.
  */
-export type ScopeView = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
+export type ScopeView = { generation: string | undefined; count: number; rows: NewRow[]; more: boolean }
 
 type ScopeRequest = { scope: CountedScope; known: ScopeState }
 type NewsBatch = { asked: ScopeRequest[]; seen: Promise<ScopeView[]> }
@@ -87,15 +94,17 @@ export class ScopeReader {
    * then read page by page.
    */
   async #readUsers(asked: readonly ScopeRequest[]): Promise<ScopeView[]> {
-    const { rows } = await sql<PostingRow & { at: number }>`select ${plannedOnce('news')}
+    const { rows } = await sql<NewRow & { at: number }>`select ${plannedOnce('news')}
         given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
-        later.length
+        later.length, later.id, later.metadata, later.superseded_by, later.version, later.deployment_id,
+        case when given.size > 0 and length(later.content) <= ${LONGEST_KEPT} then later.content end as content
       from ${tableOf(this.#db, asked)} cross join ${countsOf(this.#db)} as scope cross join ${laterRows(this.#db)} as later
       where ${SAME_SCOPE} and later.agent_seq = given.agent_seq and later.user_id = given.user_id
         and later.seq > given.last_seq and (given.size = 0 or scope.generation = given.generation)
         and scope.turns + scope.notes - given.size <= ${FIRST_PAGE}
       union all
-      select given.at, 0, scope.generation, null, '', '', scope.turns + scope.notes, '', 0
+      select given.at, 0, scope.generation, null, '', '', scope.turns + scope.notes, '', 0,
+        null, null, null, null, null, null
       from ${tableOf(this.#db, asked)} cross join ${countsOf(this.#db)} as scope where ${SAME_SCOPE}`.execute(this.#db)
     const seen = asked.map((): ScopeView => ({ generation: undefined, count: 0, rows: [], more: false }))
     for (const { at, ...row } of rows) {

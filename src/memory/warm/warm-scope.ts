@@ -1,8 +1,9 @@
 import { setImmediate as nextPass } from 'node:timers/promises'
 import type { WordVectors } from '../language/word-vectors.ts'
-import { type PostingRow, Postings } from '../ranking/postings.ts'
+import { Postings } from '../ranking/postings.ts'
+import { type KeptRow, KeptTexts } from './kept-texts.ts'
 import type { CountedScope } from './scope-counts.ts'
-import { FIRST_PAGE, type ScopeReader } from './scope-reader.ts'
+import { FIRST_PAGE, type NewRow, type ScopeReader } from './scope-reader.ts'
 
 const LARGEST_PAGE = 2_000
 const TERMS_IN_PAGE = 20_000
@@ -20,6 +21,9 @@ const BYTES_PER_MEMORY = 200
 const BYTES_IF_OUTGROWN = 500
 const NO_ROWS = 2 ** 52
 
+/** The memories of one generation of a scope, and some of their texts. */
+export type WarmMemories = { postings: Postings; texts: KeptTexts }
+
 /**
  * The postings of one scope, kept in memory. The store remains the source of truth: every use first reads the memories
  * after the last known one, together with the scope's counts in the same statement. The counts show whether any memory
@@ -27,7 +31,7 @@ const NO_ROWS = 2 ** 52
  */
 export class WarmScope {
   /** Undefined while the scope has no memories, or is too large. */
-  postings: Postings | undefined
+  memories: WarmMemories | undefined
   readonly #reader: ScopeReader
   readonly #scope: CountedScope
   readonly #words: WordVectors | undefined
@@ -46,7 +50,8 @@ export class WarmScope {
 
   /** Roughly how many bytes of memory this takes. */
   get bytes(): number {
-    return this.#outgrownAt === undefined ? (this.postings?.bytes ?? 0) : BYTES_IF_OUTGROWN
+    if (this.#outgrownAt !== undefined) return BYTES_IF_OUTGROWN
+    return this.memories ? this.memories.postings.bytes + this.memories.texts.bytes : 0
   }
 
   /**
@@ -106,11 +111,11 @@ export class WarmScope {
   }
 
   get #size(): number {
-    return this.postings?.size ?? 0
+    return this.memories?.postings.size ?? 0
   }
 
   /** Returns false if the scope became too large. */
-  async #append(rows: readonly PostingRow[], room: number): Promise<boolean> {
+  async #append(rows: readonly NewRow[], room: number): Promise<boolean> {
     let terms = 0
     for (const row of rows) {
       terms += row.length
@@ -118,8 +123,10 @@ export class WarmScope {
         terms = row.length
         await nextPass()
       }
-      const postings = (this.postings ??= new Postings(this.#words))
+      this.memories ??= { postings: new Postings(this.#words), texts: new KeptTexts() }
+      const { postings, texts } = this.memories
       postings.append(row)
+      if (isWhole(row)) texts.add(row)
       this.#watermark = Math.max(this.#watermark, row.seq)
       if (postings.bytes > room || postings.terms.size > MOST_DIFFERENT_TERMS) return this.#outgrow(postings.size)
     }
@@ -133,13 +140,17 @@ export class WarmScope {
   }
 
   #forget(generation: string | undefined): void {
-    this.postings = undefined
+    this.memories = undefined
     this.#generation = generation
     this.#watermark = 0
   }
 }
 
-function nextPage(rows: readonly PostingRow[]): number {
+function isWhole(row: NewRow): row is NewRow & KeptRow {
+  return typeof row.content === 'string'
+}
+
+function nextPage(rows: readonly NewRow[]): number {
   if (rows.length === 0) return FIRST_PAGE
   const terms = rows.reduce((sum, { length }) => sum + length, 0)
   return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_IN_PAGE) / Math.max(1, terms))))

@@ -2,9 +2,10 @@ import type { MemoryScope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import type { WordVectors } from '../language/word-vectors.ts'
 import { Postings } from '../ranking/postings.ts'
+import { KeptTexts } from './kept-texts.ts'
 import { countedScope } from './scope-counts.ts'
 import { ScopeReader } from './scope-reader.ts'
-import { WarmScope } from './warm-scope.ts'
+import { type WarmMemories, WarmScope } from './warm-scope.ts'
 
 /** No scope can take more than this share of the room. */
 const LARGEST_SHARE = 1 / 2
@@ -32,7 +33,7 @@ export class WarmScopes {
   readonly #options: WarmOptions
   readonly #scopes = new Map<string, ScopeEntry>()
   readonly #shares = new Map<string, ProjectShare>()
-  readonly #empty = new Postings()
+  readonly #empty: WarmMemories = { postings: new Postings(), texts: new KeptTexts() }
   #used = 0
 
   constructor(db: Database, options: WarmOptions) {
@@ -41,7 +42,7 @@ export class WarmScopes {
   }
 
   /** All memories of the scope as they are stored now. Undefined if the index must be used instead. */
-  async find(scope: MemoryScope): Promise<Postings | undefined> {
+  async find(scope: MemoryScope): Promise<WarmMemories | undefined> {
     const counted = countedScope(scope)
     if (!counted) return undefined
     const { room, words, projectOf } = this.#options
@@ -54,10 +55,10 @@ export class WarmScopes {
     this.#scopes.set(key, kept)
     kept.project ??= await projectOf(scope.agent_seq)
     const isWhole = await kept.warm.refresh(room * LARGEST_SHARE)
-    const { postings } = kept.warm
+    const { memories } = kept.warm
     // The scope may have been dropped while it was being read.
     if (this.#scopes.get(key) === kept) this.#account(key, kept, kept.project)
-    return isWhole ? (postings ?? this.#empty) : undefined
+    return isWhole ? (memories ?? this.#empty) : undefined
   }
 
   #account(key: string, kept: ScopeEntry, project: string): void {
