@@ -43,11 +43,11 @@ export function methods({ call, list, lines }: Caller) {
     callbacks: {
       /** Create a callback. Creates a webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10. */
       create: (agent_id: string, request_id: string, body: Body<'createCallback'>, o?: RequestOptions) => call('createCallback', { params: { agent_id, request_id }, body }, o),
-      /** List callbacks. The headers that a callback sends, and its secret, are not returned. */
+      /** List callbacks. Lists the run's callbacks. The list doesn't include a callback's secret and the headers that it sends. */
       list: (agent_id: string, request_id: string, query?: ListQuery<'listCallbacks'>, o?: RequestOptions) => list('listCallbacks', { params: { agent_id, request_id }, query }, o),
-      /** Get a callback. Identify the callback by ID or name. */
+      /** Get a callback. Returns a callback by its ID or name. */
       get: (agent_id: string, request_id: string, callback_id: string, o?: RequestOptions) => call('getCallback', { params: { agent_id, request_id, callback_id } }, o),
-      /** Delete a callback. Identify the callback by ID or name. No further events are sent to it. */
+      /** Delete a callback. Deletes a callback by its ID or name. No further events are sent to it. */
       delete: (agent_id: string, request_id: string, callback_id: string, o?: RequestOptions) => call('deleteCallback', { params: { agent_id, request_id, callback_id } }, o),
     },
     files: {
@@ -327,7 +327,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
     pauses: {
-      /** Pause everything. Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project. */
+      /** Pause everything. Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. `POST /v1/resume` continues all of it; scheduled runs that are more than a minute late are missed, unless their schedule catches up. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project. */
       begin: (body: Body<'beginPause'>, o?: RequestOptions) => call('beginPause', { body }, o),
       /** Get the pause status. `project` and `service` are the current pauses, or null. */
       get: (o?: RequestOptions) => call('getPause', {}, o),

@@ -308,7 +308,7 @@ class Callbacks(Group):
         sort: Literal["created_at", "-created_at"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Callback]:
-        """List callbacks. The headers that a callback sends, and its secret, are not returned."""
+        """List callbacks. Lists the run's callbacks. The list doesn't include a callback's secret and the headers that it sends."""
         return self._caller.list(
             "GET",
             fill("/v1/agents/{agent_id}/invocations/{request_id}/callbacks", agent_id=agent_id, request_id=request_id),
@@ -323,7 +323,7 @@ class Callbacks(Group):
         callback_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.Callback:
-        """Get a callback. Identify the callback by ID or name."""
+        """Get a callback. Returns a callback by its ID or name."""
         return self._caller.call(
             "GET",
             fill("/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}", agent_id=agent_id, request_id=request_id, callback_id=callback_id),
@@ -337,7 +337,7 @@ class Callbacks(Group):
         callback_id: str,
         **options: Unpack[RequestOptions],
     ) -> Dict[str, Any]:
-        """Delete a callback. Identify the callback by ID or name. No further events are sent to it."""
+        """Delete a callback. Deletes a callback by its ID or name. No further events are sent to it."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}", agent_id=agent_id, request_id=request_id, callback_id=callback_id),
@@ -2301,7 +2301,7 @@ class Pauses(Group):
         scope: Literal["project", "service"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Pause:
-        """Pause everything. Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project."""
+        """Pause everything. Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. `POST /v1/resume` continues all of it; scheduled runs that are more than a minute late are missed, unless their schedule catches up. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project."""
         return self._caller.call(
             "POST",
             fill("/v1/pause"),

@@ -66,7 +66,7 @@ export const invokeAgent = operation({
   path: '/v1/agents/{agent_id}/invoke',
   summary: 'Invoke an agent',
   description:
-    'Sends a message to the agent and returns its answer once everything is stored. With `Accept: text/event-stream`, the answer is streamed. With `Prefer: respond-async`, the reply is 202 and the run continues in the background. If the run has to wait for a person, the reply is also 202. With an Idempotency-Key, the run continues when the client disconnects, and a retry gets its result.',
+    'Sends a message to the agent and returns its answer once everything is stored. With `Accept: text/event-stream`, the answer is streamed. With `Prefer: respond-async`, the reply is 202 and the run continues in the background. If the run has to wait for a person, the reply is also 202. With an `Idempotency-Key`, the run continues even if the client disconnects, and a retry gets its result.',
   access: { permission: 'invoke', userTokens: true },
   mfa: { policy: 'invoke', fields: { callback: 'webhooks' } },
   // A callback is a webhook of one run, and webhooks are audited.

@@ -9,7 +9,7 @@ export const beginPause = operation({
   path: '/v1/pause',
   summary: 'Pause everything',
   description:
-    "Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project.",
+    "Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. `POST /v1/resume` continues all of it; scheduled runs that are more than a minute late are missed, unless their schedule catches up. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project.",
   access: { permission: 'manage' },
   audit: { target: null },
   idempotent: true,

@@ -160,6 +160,7 @@ const DOCS = [
   'docs/feedback.md',
   'docs/gradual-deployments.md',
   'docs/triggers.md',
+  'docs/agent-tools.md',
   'docs/conversations.md',
   'docs/email.md',
   'docs/replays.md',

@@ -10,7 +10,7 @@ export const deleteCallback = operation({
   method: 'DELETE',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Delete a callback',
-  description: 'Identify the callback by ID or name. No further events are sent to it.',
+  description: 'Deletes a callback by its ID or name. No further events are sent to it.',
   access: { permission: 'delete', ownPermission: 'invoke', userTokens: true },
   mfa: { policy: 'webhooks' },
   audit: { target: 'reply' },

@@ -8,7 +8,7 @@ export const getCallback = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Get a callback',
-  description: 'Identify the callback by ID or name.',
+  description: 'Returns a callback by its ID or name.',
   access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
   input: { params: CallbackParams },
   answer: { data: CallbackReply },

@@ -10,7 +10,7 @@ export const listCallbacks = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
   summary: 'List callbacks',
-  description: 'The headers that a callback sends, and its secret, are not returned.',
+  description: "Lists the run's callbacks. The list doesn't include a callback's secret and the headers that it sends.",
   access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
   input: { params: InvocationParams, query: listQuery(['created_at'], {}) },
   answer: { list: CallbackReply },
