@@ -59,12 +59,21 @@ for (const engine of ANY_ENGINE) {
       }
       const costOf = async () => (await service.call('GET', `/v1/usage?agent_id=${agent}`)).body.data.totals.cost_usd
       assert.equal(await costOf(), null)
-      assert.match(await reprice(3), /Repriced 1 of 1 calls, of which 1 had no price before\. In total, they cost USD 0\.004000 more/)
+      assert.match(
+        await reprice(3),
+        /Repriced 1 of 1 calls, of which 1 had no price before\. In total, they cost USD 0\.004000 more/,
+      )
       assert.equal(await costOf(), 0.004)
       const [receipt] = (await service.call('GET', `/v1/agents/${agent}/invocations`)).body.data
       assert.equal(receipt.cost_usd, 0.004)
-      assert.match(await reprice(1), /Repriced 1 of 1 calls, of which 0 had no price before\. In total, they cost USD 0\.002000 less/)
-      assert.match(await reprice(1), /Repriced 0 of 1 calls, of which 0 had no price before\. In total, they cost USD 0\.000000 more/)
+      assert.match(
+        await reprice(1),
+        /Repriced 1 of 1 calls, of which 0 had no price before\. In total, they cost USD 0\.002000 less/,
+      )
+      assert.match(
+        await reprice(1),
+        /Repriced 0 of 1 calls, of which 0 had no price before\. In total, they cost USD 0\.000000 more/,
+      )
     })
 
     test('prices can be set, listed and deleted; a budget in dollars warns about a missing price', async () => {
