@@ -3934,7 +3934,7 @@ export type CreateKey = {
   /** Limits the key to one agent (ID or name); with null, the key has access to the whole project */
   agent_id?: string | null | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
-  /** A role from the configuration, instead of `permissions` */
+  /** `admin`, `developer`, `viewer`, `caller`, or a role from the configuration, instead of `permissions` */
   role?: string | undefined
   /** A rate-limit tier from the configuration. Default: `limits.defaultTier`, or your own tier if that is slower */
   tier?: string | undefined
@@ -4003,7 +4003,7 @@ export type CreatePersonalKey = {
   /** Limits the key to one agent (ID or name); with null, the key has access to the whole project */
   agent_id?: string | null | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
-  /** A role from the configuration, instead of `permissions` */
+  /** `admin`, `developer`, `viewer`, `caller`, or a role from the configuration, instead of `permissions` */
   role?: string | undefined
   /** A rate-limit tier from the configuration. Default: `limits.defaultTier`, or your own tier if that is slower */
   tier?: string | undefined
@@ -4115,7 +4115,7 @@ export type PersonWithLostKeys = {
 }
 
 export type SetPersonRole = {
-  /** A role from the configuration. null: remove the role */
+  /** `admin`, `developer`, `viewer`, `caller`, or a role from the configuration. null: remove the role */
   role: string | null
   /** In all projects. A service administrator has the role admin in all projects */
   all_projects?: boolean | undefined
@@ -4153,10 +4153,11 @@ export type InvitationWithToken = {
 export type CreateInvitation = {
   /** The invited person's email address, which the identity provider must have verified */
   email: string
-  /** A role from the configuration */
+  /** `admin`, `developer`, `viewer`, `caller`, or a role from the configuration */
   role: string
   /** For all projects instead of this one. Requires access to all projects */
   all_projects?: boolean | undefined
+  /** Hours until the invitation expires */
   expires_in_hours?: number | undefined
 }
 

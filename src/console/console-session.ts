@@ -39,7 +39,8 @@ export function endOf(session: ConsoleSession, key: Key | undefined, idle_ms: nu
 }
 
 /**
- * Whether the secret with this hash is valid now. The previous secret is valid until the browser has used the new one.
+ * Whether the secret with this hash is valid now. The previous secret is valid until a minute after the browser first used
+ * the new one.
  */
 export function isSecretInForce({ hash, confirmed_at }: ConsoleSession, shown: string, now: number): boolean {
   return shown === hash || confirmed_at === null || now < confirmed_at + GRACE_MS

@@ -21,7 +21,9 @@ const NewKey = z.strictObject({
     .min(1)
     .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
     .optional(),
-  role: Label(64).optional().describe('A role from the configuration, instead of `permissions`'),
+  role: Label(64)
+    .optional()
+    .describe('`admin`, `developer`, `viewer`, `caller`, or a role from the configuration, instead of `permissions`'),
   tier: Label(64)
     .optional()
     .describe(

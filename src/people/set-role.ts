@@ -27,7 +27,11 @@ export const setPersonRole = operation({
     params: PersonParams,
     body: z
       .strictObject({
-        role: Label(64).nullable().describe('A role from the configuration. null: remove the role'),
+        role: Label(64)
+          .nullable()
+          .describe(
+            '`admin`, `developer`, `viewer`, `caller`, or a role from the configuration. null: remove the role',
+          ),
         all_projects: z
           .boolean()
           .default(false)

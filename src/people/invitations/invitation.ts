@@ -14,12 +14,12 @@ export const CreateInvitationBody = z
       .email()
       .max(320)
       .describe("The invited person's email address, which the identity provider must have verified"),
-    role: Label(64).describe('A role from the configuration'),
+    role: Label(64).describe('`admin`, `developer`, `viewer`, `caller`, or a role from the configuration'),
     all_projects: z
       .boolean()
       .default(false)
       .describe('For all projects instead of this one. Requires access to all projects'),
-    expires_in_hours: z.int().min(1).max(MOST_HOURS).default(72),
+    expires_in_hours: z.int().min(1).max(MOST_HOURS).default(72).describe('Hours until the invitation expires'),
   })
   .meta({ id: 'CreateInvitation' })
 

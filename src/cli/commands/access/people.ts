@@ -68,7 +68,7 @@ export const people = storeCommands('people', {
     local: false,
     args: ['email'],
     options: {
-      role: 'a role from the configuration (default: viewer)',
+      role: 'admin, developer, viewer, caller, or a role from the configuration (default: viewer)',
       all_projects: 'in all projects',
       expires_in_hours: '--hours <number>',
     },

@@ -34,7 +34,7 @@ export function upgrade(command: Command, world: World): void {
 
   command
     .command('allow')
-    .description('Let a migration run that stops the older nodes on PostgreSQL')
+    .description('Allow a migration that stops older nodes (PostgreSQL)')
     .addOption(configOption())
     .addOption(dataOption())
     .addOption(yesOption())
