@@ -92,6 +92,11 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
 }
 
 const NEVER = new AbortController().signal
+/**
+ * A search doesn't wait for amounts that other calls have reserved, because the answer would have to wait too, and
+ * searching by words also finds memories.
+ */
+const WITHOUT_PATIENCE = AbortSignal.abort()
 
 type EmbedOptions = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
 
@@ -105,9 +110,7 @@ async function embedMetered({ name, embed }: Embeddings, texts: string[], { sign
     step: null,
     mostInputTokens: () => texts.reduce((sum, text) => sum + Buffer.byteLength(text) + AROUND_TEXT, 0),
     max_output_tokens: 0,
-    // A search doesn't wait for amounts that other calls have reserved, because the answer would have to wait too, and
-    // searching by words also finds memories.
-    isStopped: () => purpose === 'search' || signal.aborted,
+    signal: () => (purpose === 'search' ? WITHOUT_PATIENCE : signal),
   })
   const used = (input_tokens: number) => ({ input_tokens, output_tokens: 0 })
   try {

@@ -15,8 +15,8 @@ export type PlannedCall = {
   max_output_tokens: number | null
   /** Whether the agent allows its answer to be shortened to what is left of a budget. */
   may_cut?: boolean
-  /** Whether the call may no longer wait for amounts that others have reserved. */
-  isStopped?: () => boolean
+  /** Until this aborts, the call may wait for amounts that others have reserved. */
+  signal?: () => AbortSignal
 }
 
 /** The most tokens that a call can use. `byDefault` is the longest answer if nothing else limits it. */
