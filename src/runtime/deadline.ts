@@ -1,6 +1,7 @@
 /** Something that can be cancelled. */
 export class Cancellation {
-  readonly #listeners = new Set<() => void>()
+  /** Called when this is cancelled. */
+  readonly listeners = new Set<() => void>()
   #controller: AbortController | undefined
   #isCancelled = false
   #isGivenUp = false
@@ -20,16 +21,7 @@ export class Cancellation {
     if (this.#isCancelled) return
     this.#isCancelled = true
     this.#controller?.abort()
-    for (const listener of this.#listeners) listener()
-  }
-
-  /** Calls the listener when this is cancelled later. */
-  listen(listener: () => void): void {
-    this.#listeners.add(listener)
-  }
-
-  ignore(listener: () => void): void {
-    this.#listeners.delete(listener)
+    for (const listener of this.listeners) listener()
   }
 
   /** Stops the work on this node only. It continues elsewhere. */
@@ -74,8 +66,8 @@ export class Deadline {
     this.timeout_ms = timeout_ms
     if (this.isOver) this.#abort()
     if (paused?.cancelled) this.#pause()
-    for (const cancellation of cancellations) cancellation.listen(this.#abort)
-    paused?.listen(this.#pause)
+    for (const { listeners } of cancellations) listeners.add(this.#abort)
+    paused?.listeners.add(this.#pause)
     this.#timer = setTimeout(() => {
       // A paused run that is still calling a tool isn't waiting yet, so it can time out.
       this.#timedOut = !this.isOver
@@ -110,8 +102,8 @@ export class Deadline {
 
   release(): void {
     clearTimeout(this.#timer)
-    for (const cancellation of this.#cancellations) cancellation.ignore(this.#abort)
-    this.#paused?.ignore(this.#pause)
+    for (const { listeners } of this.#cancellations) listeners.delete(this.#abort)
+    this.#paused?.listeners.delete(this.#pause)
   }
 }
 

@@ -76,7 +76,8 @@ export function insertion(
   const start = { project_id, owner: lease?.owner, lease_until: lease?.until, session_key, priority }
   // A run that is queued again because its node died comes first.
   const rank = lease ? 0 : rankOf(invocation, priority)
-  return { into: RUNS, row: { ...invocation, ...whoseOf(invocation), ...start, rank } }
+  const { user_id, session_id } = invocation.context
+  return { into: RUNS, row: { ...invocation, user_id, session_id, ...start, rank } }
 }
 
 /** A row for a run that waits for its session's turn. Its place in line is the time of its request, on any node. */
@@ -92,7 +93,8 @@ export function passingTurn(end: LeaseEnd, session_key: string): LeaseEnd {
 
 /** The receipt of a run that has ended, for the journal or for the transaction that deletes the run. */
 export function receiptWrite(ended: EndedInvocation): Write {
-  return { into: RECEIPTS, row: { ...ended, ...whoseOf(ended) } }
+  const { user_id, session_id } = ended.context
+  return { into: RECEIPTS, row: { ...ended, user_id, session_id } }
 }
 
 /** Deletes a run that has ended, but only if the owner still has its lease. */
@@ -113,11 +115,6 @@ export function waiting(
 ): LeaseEnd {
   const row = { status: 'waiting', background, wake_at, waits_for, duration_ms, tree, deadline_at }
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
-}
-
-/** The columns of both tables that repeat a part of the context. */
-function whoseOf({ context: { user_id, session_id } }: Invocation) {
-  return { user_id, session_id }
 }
 
 /** A row of the view of all invocations. */
