@@ -82,8 +82,10 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
   try {
     const tree = await children?.tree()
     const { cancellation } = run
-    const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background, signal: cancellation.signal }
-    taken = given ? await resolveGiven(given, agent, source) : NOTHING_GIVEN
+    if (given) {
+      const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background, signal: cancellation.signal }
+      taken = await resolveGiven(given, agent, source)
+    } else taken = NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     const history = taken?.value?.history
     const recall = async (signal: AbortSignal) => {

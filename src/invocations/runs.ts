@@ -56,9 +56,8 @@ type AdmissionRequest = {
  * Admits a run that a client waits for. If its agent or its project limits its runs, the statement that stores the run
  * counts them on all nodes, and the run starts once it is stored. The same is true of a run that has to be counted
  * (`countRun`), and of a run in a session, which may have to wait for its turn. Any other run could be refused only if
- * the database is lost, so it starts immediately, and its model is called while the run is being stored (`run.stored`).
- * If it can't be stored, it is stopped. If it ends before its row is sent to the database, only its end is written. An
- * admitted run has a place in the journal, so its entries are always accepted.
+ * the database is lost, so its model is called while it is being stored (`run.stored`). If that fails, it is stopped.
+ * If it ends before its row is sent, only its end is written. The entries of an admitted run are always accepted.
  *
  * Dies before: nothing is stored, and the client can retry. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
@@ -85,9 +84,7 @@ export async function admit(
   } else if (!hasRoom && !countRun) {
     const entry = { writes: [row], reserved: true }
     run.insertedBy = entry
-    run.stored = journal.commit(entry).then(() => {
-      run.lease = lease
-    })
+    run.stored = journal.commit(entry).then(() => void (run.lease = lease))
     run.stored.catch(() => run.abandon())
   } else if (await insertCounted(storage, row, { hasRoom, countRun })) {
     run.lease = lease

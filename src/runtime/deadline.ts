@@ -1,18 +1,27 @@
 /** Something that can be cancelled. */
 export class Cancellation {
-  readonly #controller = new AbortController()
+  /** Called when this is cancelled. */
+  readonly listeners = new Set<() => void>()
+  #controller: AbortController | undefined
+  #isCancelled = false
   #isGivenUp = false
 
+  /** For what needs a signal. Most runs end without one. */
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#isCancelled) this.#controller.abort()
     return this.#controller.signal
   }
 
   get cancelled(): boolean {
-    return this.signal.aborted
+    return this.#isCancelled
   }
 
   cancel(): void {
-    this.#controller.abort()
+    if (this.#isCancelled) return
+    this.#isCancelled = true
+    this.#controller?.abort()
+    for (const listener of this.listeners) listener()
   }
 
   /** Stops the work on this node only. It continues elsewhere. */
@@ -39,15 +48,15 @@ export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
   readonly #paused: Cancellation | undefined
-  readonly #controller = new AbortController()
-  readonly #lasting = new AbortController()
+  readonly #stopping = new Cancellation()
+  readonly #lasting = new Cancellation()
   // The timer uses the monotonic clock, so the remaining time is measured with it as well.
   readonly #started = performance.now()
   readonly #timer: NodeJS.Timeout
-  readonly #pause = () => this.#controller.abort()
+  readonly #pause = () => this.#stopping.cancel()
   readonly #abort = () => {
-    this.#controller.abort()
-    this.#lasting.abort()
+    this.#stopping.cancel()
+    this.#lasting.cancel()
   }
   #timedOut = false
 
@@ -57,8 +66,8 @@ export class Deadline {
     this.timeout_ms = timeout_ms
     if (this.isOver) this.#abort()
     if (paused?.cancelled) this.#pause()
-    for (const { signal } of cancellations) signal.addEventListener('abort', this.#abort, { once: true })
-    paused?.signal.addEventListener('abort', this.#pause, { once: true })
+    for (const { listeners } of cancellations) listeners.add(this.#abort)
+    paused?.listeners.add(this.#pause)
     this.#timer = setTimeout(() => {
       // A paused run that is still calling a tool isn't waiting yet, so it can time out.
       this.#timedOut = !this.isOver
@@ -68,7 +77,7 @@ export class Deadline {
 
   /** Aborts at the deadline, when cancelled, and on a pause. */
   get signal(): AbortSignal {
-    return this.#controller.signal
+    return this.#stopping.signal
   }
 
   /** A signal for calls that a pause must not interrupt. */
@@ -93,8 +102,8 @@ export class Deadline {
 
   release(): void {
     clearTimeout(this.#timer)
-    for (const { signal } of this.#cancellations) signal.removeEventListener('abort', this.#abort)
-    this.#paused?.signal.removeEventListener('abort', this.#pause)
+    for (const { listeners } of this.#cancellations) listeners.delete(this.#abort)
+    this.#paused?.listeners.delete(this.#pause)
   }
 }
 

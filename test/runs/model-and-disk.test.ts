@@ -127,7 +127,7 @@ for (const engine of NODE_STORY_ENGINES) {
       const replies = await Promise.all(ways.map((headers) => invoke(agent, headers).reply))
       const texts = await Promise.all(replies.map((reply) => reply.text()))
       await takeBack()
-      for (const [i, { status }] of replies.entries()) assert.equal(status, 200, texts[i])
+      for (const [i, { status }] of replies.entries()) assert.equal(status, 200, texts[i] ?? '')
       assert.match(texts[2] ?? '', /event: start\n[^]*event: delta\n[^]*event: done\n/)
       const receipts: { status: string }[] = await list(agent)
       assert.deepEqual(

@@ -118,7 +118,7 @@ export class BudgetDesk implements Desk {
   /** A call that ends releases what it didn't use, here or on another node, so the store is asked from time to time. */
   #lookAgain(): void {
     const { gone = [], there = [] } = Object.groupBy(this.#heldUp, ({ call }) =>
-      call.signal?.aborted ? 'gone' : 'there',
+      call.signal?.().aborted ? 'gone' : 'there',
     )
     this.#heldUp = []
     for (const { reject } of gone) reject(new RunStopped())

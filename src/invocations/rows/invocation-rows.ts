@@ -75,7 +75,9 @@ export function insertion(
 ): Write {
   const start = { project_id, owner: lease?.owner, lease_until: lease?.until, session_key, priority }
   // A run that is queued again because its node died comes first.
-  return { into: RUNS, row: { ...askedRow(invocation), ...start, rank: lease ? 0 : rankOf(invocation, priority) } }
+  const rank = lease ? 0 : rankOf(invocation, priority)
+  const { user_id, session_id } = invocation.context
+  return { into: RUNS, row: { ...invocation, user_id, session_id, ...start, rank } }
 }
 
 /** A row for a run that waits for its session's turn. Its place in line is the time of its request, on any node. */
@@ -91,14 +93,8 @@ export function passingTurn(end: LeaseEnd, session_key: string): LeaseEnd {
 
 /** The receipt of a run that has ended, for the journal or for the transaction that deletes the run. */
 export function receiptWrite(ended: EndedInvocation): Write {
-  const { error, rounds, steps, structured } = ended
-  const outcome = {
-    error: error && JSON.stringify(error),
-    rounds: rounds && JSON.stringify(rounds),
-    steps: JSON.stringify(steps),
-    structured: structured ? 1 : 0,
-  }
-  return { into: RECEIPTS, row: { ...askedRow(ended), ...outcome } }
+  const { user_id, session_id } = ended.context
+  return { into: RECEIPTS, row: { ...ended, user_id, session_id } }
 }
 
 /** Deletes a run that has ended, but only if the owner still has its lease. */
@@ -117,26 +113,8 @@ export function waiting(
   owner: string,
   { until: wake_at, waits_for = null }: { until: number; waits_for?: string | null | undefined },
 ): LeaseEnd {
-  const kept = { background: background ? 1 : 0, tree: tree && JSON.stringify(tree), deadline_at }
-  const row = { status: 'waiting', wake_at, waits_for, duration_ms, ...kept, owner: null, lease_until: null }
+  const row = { status: 'waiting', background, wake_at, waits_for, duration_ms, tree, deadline_at }
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
-}
-
-/** The columns of both tables. */
-function askedRow({ context, given, tree, background, keyed, attachments, attempts, ...fields }: Invocation) {
-  const { error: _error, rounds: _rounds, steps: _steps, structured: _structured, ...plain } = fields
-  return {
-    ...plain,
-    attempts: attempts && JSON.stringify(attempts),
-    background: background ? 1 : 0,
-    keyed: keyed ? 1 : 0,
-    context: JSON.stringify(context),
-    user_id: context.user_id ?? null,
-    session_id: context.session_id ?? null,
-    attachments: attachments && JSON.stringify(attachments),
-    given: given && JSON.stringify(given),
-    tree: tree && JSON.stringify(tree),
-  }
 }
 
 /** A row of the view of all invocations. */

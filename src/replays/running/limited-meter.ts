@@ -58,7 +58,7 @@ export class LimitedMeter implements Meter {
     const price = await prices.find(this.#project_id, call.model, now())
     if (!price && this.#limits.limit_nano !== null) throw this.#refuse('no price')
     const held = { nano: price ? mostCostOf(price, input, output) : 0, tokens: input + output }
-    await this.#reserve(held, call.signal)
+    await this.#reserve(held, call.signal?.())
     try {
       const begun = await this.#inner.begin(call)
       const isBound = this.#limits.limit_nano !== null || this.#limits.limit_tokens !== null

@@ -214,7 +214,7 @@ async function askMetered(
     mostInputTokens: () => ready.most_tokens,
     max_output_tokens: planned,
     may_cut: run.input.agent.limits.cut_to_budget === true,
-    signal: deadline.signal,
+    signal: () => deadline.signal,
   })
   const span = run.span && beginChat(run.span, run.input, model)
   if (span?.showsContent) span.set(tracedPrompt(prompt, ready.instruction?.() ?? ''))

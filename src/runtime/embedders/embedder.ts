@@ -110,7 +110,7 @@ async function embedMetered({ name, embed }: Embeddings, texts: string[], { sign
     step: null,
     mostInputTokens: () => texts.reduce((sum, text) => sum + Buffer.byteLength(text) + AROUND_TEXT, 0),
     max_output_tokens: 0,
-    signal: purpose === 'search' ? WITHOUT_PATIENCE : signal,
+    signal: () => (purpose === 'search' ? WITHOUT_PATIENCE : signal),
   })
   const used = (input_tokens: number) => ({ input_tokens, output_tokens: 0 })
   try {

@@ -16,7 +16,7 @@ export type PlannedCall = {
   /** Whether the agent allows its answer to be shortened to what is left of a budget. */
   may_cut?: boolean
   /** Until this aborts, the call may wait for amounts that others have reserved. */
-  signal?: AbortSignal
+  signal?: () => AbortSignal
 }
 
 /** The most tokens that a call can use. `byDefault` is the longest answer if nothing else limits it. */

@@ -58,8 +58,13 @@ export function mergedRows({ columns, merge }: BulkTable, rows: Value[][]): Valu
 /** The values of a row in the order of the table's columns. */
 export function valuesOf({ columns }: { columns?: readonly string[] }, row: Row): Value[] {
   const values: Value[] = []
-  for (const column of columns ?? []) values.push(row[column] ?? null)
+  for (const column of columns ?? []) values.push(valueOf(row[column]))
   return values
+}
+
+function valueOf(value: Row[string]): Value {
+  if (typeof value === 'object') return value && JSON.stringify(value)
+  return typeof value === 'boolean' ? Number(value) : (value ?? null)
 }
 
 function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {

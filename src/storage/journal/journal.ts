@@ -37,10 +37,7 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
 
   const hasRoom = () => reserved + unreserved < backlog
   const tell = (writes: readonly Write[]) => {
-    for (const [table, listener] of listeners) {
-      const heard = writes.filter(({ into }) => into === table)
-      if (heard.length > 0) listener(heard)
-    }
+    for (const [table, some] of Map.groupBy(writes, ({ into }) => into)) listeners.get(table)?.(some)
   }
 
   return {
@@ -53,8 +50,9 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
       waiting.add(write)
       try {
         const written = await write
+        const heard = written && entry.writes.some(({ into }) => listeners.has(into))
         // The listeners run later, because if one threw here, an entry that is on disk would seem to be lost.
-        if (written) queueMicrotask(() => tell(entry.writes))
+        if (heard) queueMicrotask(() => tell(entry.writes))
         return written
       } finally {
         waiting.delete(write)

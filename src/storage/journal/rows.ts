@@ -26,8 +26,11 @@ export type BulkTable = {
   after?: BulkTable
 }
 
-/** A row's values by column name. A column without a value is null. */
-export type Row = Readonly<Record<string, Value | undefined>>
+/**
+ * A row's values by column name. A column without a value is null, a flag is stored as 0 or 1, and an object as JSON.
+ * Names that aren't columns are ignored.
+ */
+export type Row = Readonly<Record<string, Value | boolean | object | undefined>>
 
 /** One row to write. If it is background work, `lane` is the key of its lane. */
 export type Write = { into: BulkTable; row: Row; lane?: string }

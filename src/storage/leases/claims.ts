@@ -1,7 +1,9 @@
-import { type Insertable, type Selectable, type SqlBool, sql, type Updateable, type UpdateResult } from 'kysely'
+import { type Selectable, type SqlBool, sql, type Updateable, type UpdateResult } from 'kysely'
 import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
+import { bulkTable } from '../journal/bulk-table.ts'
 import type { EndedTable, LeaseEnd } from '../journal/rows.ts'
+import { insertIf } from '../journal/write-rows.ts'
 import { removeRows } from '../queries/remove-rows.ts'
 import type { Tables } from '../tables.ts'
 import { isHeld, type Lease, type LeasedTable } from './lease.ts'
@@ -13,6 +15,8 @@ export const CLAIMS: LeasedTable = {
   until: 'lease_until',
   condition: 'status is null',
 }
+
+const CLAIM_ROWS = bulkTable('claims')
 
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
@@ -44,7 +48,9 @@ export async function claim(
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, project_id, request_id, ...unanswered }
   for (;;) {
-    if (await insertClaim(db, { scope, key, ...fresh })) return { state: 'claimed', earlier: undefined }
+    const write = { into: CLAIM_ROWS, row: { scope, key, ...fresh } }
+    if (await insertIf(db, write, sql<SqlBool>`true`, { unlessTaken: true }))
+      return { state: 'claimed', earlier: undefined }
     const held = await find(db, scope, key)
     if (!held) continue
     const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED
@@ -73,16 +79,6 @@ export async function findSame(
 
 function find(db: Database, scope: string, key: string): Promise<FoundClaim | undefined> {
   return db.selectFrom('claims').selectAll().where('scope', '=', scope).where('key', '=', key).executeTakeFirst()
-}
-
-/** Inserts a claim. Resolves with undefined if the key already has one. */
-function insertClaim(db: Database, claimed: Insertable<Tables['claims']>): Promise<{ owner: string } | undefined> {
-  return db
-    .insertInto('claims')
-    .values(claimed)
-    .onConflict((row) => row.columns(['scope', 'key']).doNothing())
-    .returning('owner')
-    .executeTakeFirst()
 }
 
 /** Takes over a claim. Updates no row if another request was faster, or if the owner has answered in the meantime. */
