@@ -25,7 +25,7 @@ const CANDIDATES = 500
 /** How many occurrences of its terms a search visits, so that one query can't delay others for long. */
 const SEARCH_VISITS = 100_000
 /** The same for recall. The number is smaller because the answer waits for it. */
-const RECALL_VISITS = 4_000
+export const RECALL_VISITS = 16_000
 
 type SearchOptions = Omit<BestOptions, 'similarity'> & { visits: number }
 type Ranking = ReturnType<typeof bestOf>

@@ -15,7 +15,7 @@ const NEWEST_ROWS = 10_000
  * A new memory. If the scope was known before, the row contains all of the memory, unless its text is long. Then the run
  * that reads the scope needn't read the latest texts separately.
  */
-export type NewRow = PostingRow & { id?: string; content?: string | null }
+export type NewsRow = PostingRow & { id?: string; content?: string | null }
 
 /** What is known about a scope: how many memories it has, the last of them, and the generation that they belong to. */
 export type ScopeState = { size: number; seq: number; generation: string | undefined }
@@ -24,7 +24,7 @@ export type ScopeState = { size: number; seq: number; generation: string | undef
  * What one statement saw of a scope: its generation, how many memories it has, and the rows after the last known one.
  * `more` is set if there are further rows.
  */
-export type ScopeView = { generation: string | undefined; count: number; rows: NewRow[]; more: boolean }
+export type ScopeView = { generation: string | undefined; count: number; rows: NewsRow[]; more: boolean }
 
 type ScopeRequest = { scope: CountedScope; known: ScopeState }
 type NewsBatch = { asked: ScopeRequest[]; seen: Promise<ScopeView[]> }
@@ -94,7 +94,7 @@ export class ScopeReader {
    * then read page by page.
    */
   async #readUsers(asked: readonly ScopeRequest[]): Promise<ScopeView[]> {
-    const { rows } = await sql<NewRow & { at: number }>`select ${plannedOnce('news')}
+    const { rows } = await sql<NewsRow & { at: number }>`select ${plannedOnce('news')}
         given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
         later.length, later.id, later.metadata, later.superseded_by, later.version, later.deployment_id,
         case when given.size > 0 and length(later.content) <= ${LONGEST_KEPT} then later.content end as content

@@ -3,7 +3,7 @@ import type { WordVectors } from '../language/word-vectors.ts'
 import { Postings } from '../ranking/postings.ts'
 import { type KeptRow, KeptTexts } from './kept-texts.ts'
 import type { CountedScope } from './scope-counts.ts'
-import { FIRST_PAGE, type NewRow, type ScopeReader } from './scope-reader.ts'
+import { FIRST_PAGE, type NewsRow, type ScopeReader } from './scope-reader.ts'
 
 const LARGEST_PAGE = 2_000
 const TERMS_IN_PAGE = 20_000
@@ -115,7 +115,7 @@ export class WarmScope {
   }
 
   /** Returns false if the scope became too large. */
-  async #append(rows: readonly NewRow[], room: number): Promise<boolean> {
+  async #append(rows: readonly NewsRow[], room: number): Promise<boolean> {
     let terms = 0
     for (const row of rows) {
       terms += row.length
@@ -146,11 +146,11 @@ export class WarmScope {
   }
 }
 
-function isWhole(row: NewRow): row is NewRow & KeptRow {
+function isWhole(row: NewsRow): row is NewsRow & KeptRow {
   return typeof row.content === 'string'
 }
 
-function nextPage(rows: readonly NewRow[]): number {
+function nextPage(rows: readonly NewsRow[]): number {
   if (rows.length === 0) return FIRST_PAGE
   const terms = rows.reduce((sum, { length }) => sum + length, 0)
   return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_IN_PAGE) / Math.max(1, terms))))
