@@ -1,5 +1,5 @@
 // What the service promises for one operation: the answer, and the world after it.
-import { agentOf, createKey, projectName, revokeKey } from './access.ts'
+import { agentOf, asker, createKey, projectName, revokeKey } from './access.ts'
 import type { Act } from './act.ts'
 import { createAgent, deleteAgent, deploy, pauseAgent, rollBack, updateAgent } from './agents.ts'
 import { createBudget, deleteBudget } from './budgets.ts'
@@ -7,7 +7,7 @@ import { deleteFile, eraseRun, eraseUser, forget, upload, writeMemory } from './
 import { cancel, decide, invoke } from './runs.ts'
 import { createSchedule, deleteSchedule } from './schedules.ts'
 import { createWebhook, deleteWebhook } from './webhooks.ts'
-import { type Answer, Refusal, type World } from './world.ts'
+import { type Answer, type Permission, Refusal, type World } from './world.ts'
 
 /**
  * The answer that was promised, and the world as it is then. The world that is given stays as it was. `or` is another answer
@@ -51,9 +51,15 @@ function onceOnly(world: World, act: Act): Answer {
 const nameOf = (world: World, act: Act) => `${act.by} ${projectName(world, act)} ${act.once}`
 
 function reaches(world: World, act: Act): void {
-  const key = world.keys[act.by]
-  if (!key || key.revoked) throw new Refusal(401, 'unauthorized')
+  asker(world, act, needed(act))
   if ('agent' in act && act.agent !== null && act.do !== 'create agent') agentOf(world, { ...act, agent: act.agent })
+}
+
+/** The permission that the operation requires, of those that take an Idempotency-Key. */
+function needed({ do: what }: Act): Permission {
+  if (what === 'create key' || what === 'create budget') return 'manage'
+  if (what === 'decide') return 'approve'
+  return what === 'invoke' || what === 'cancel' ? 'invoke' : 'write'
 }
 
 function ask(world: World, act: Act): Answer {

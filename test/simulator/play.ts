@@ -184,12 +184,12 @@ async function settle(client: Client, worlds: World[], patience: number): Promis
   const busy = '/v1/invocations?limit=1&status='
   const projects = Object.keys(worlds[0]?.projects ?? {})
   for (const end = Date.now() + patience; ; await pause()) {
-    const lists = projects.flatMap((project) =>
-      ['queued', 'running'].map((status) =>
-        send(client, { by: 'root', project }, { method: 'GET', path: busy + status }),
-      ),
-    )
-    const replies = await Promise.all(lists)
+    const listed = (status: string) =>
+      Promise.all(
+        projects.map((project) => send(client, { by: 'root', project }, { method: 'GET', path: busy + status })),
+      )
+    // In this order, because a queued run may begin in between.
+    const replies = [...(await listed('queued')), ...(await listed('running'))]
     if (replies.every((reply) => reply?.body.pagination?.total === 0)) return
     if (Date.now() > end) throw new Error(`runs do not end: ${JSON.stringify(replies.map((reply) => reply?.body))}`)
   }

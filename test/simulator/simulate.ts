@@ -72,6 +72,7 @@ const LATE = /timeout|it took|did not answer|No answer within|still being read|h
 
 /** Stops at the first answer that is wrong, or goes on. */
 export async function askHostile({ world, engine, seconds, seed, scripts, checkout }: Asking, goesOn = false) {
+  if (world === 'receiver' && checkout !== undefined) throw new Error('the clock of an older service cannot be moved')
   const start: StartSubject = checkout === undefined ? startService : startOlder.bind(undefined, checkout)
   const stage = await HOSTILE[world](engine, start)
   const end = performance.now() + seconds * 1_000

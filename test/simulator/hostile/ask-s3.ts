@@ -3,7 +3,7 @@ import { PATIENCE } from '../../support/running/patience.ts'
 import { until } from '../../support/running/until.ts'
 import type { Engine } from '../../support/service/service.ts'
 import { type Act, isFair, openHostileS3, type Performance, performanceOf } from './hostile-s3.ts'
-import { AGENTS, FAST, type HostileStage, type StartSubject, type Subject } from './hostile-stage.ts'
+import { FAST, type HostileStage, type StartSubject, type Subject } from './hostile-stage.ts'
 
 const SECRET = 'the-secret-of-the-hostile-bucket'
 /** Four tries, of which each may be silent for half a minute, with pauses in between. */

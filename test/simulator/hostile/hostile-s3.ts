@@ -156,7 +156,7 @@ async function answerRudely(
   await sendBadly(response, sent, { has: (manner) => (manners as string[]).includes(manner), cuts, elsewhere })
 }
 
-function distorted(right: Answer, has: (manner: Manner) => boolean, object = Buffer.alloc(0)): Answer {
+function distorted(right: Answer, has: (manner: Manner) => boolean, object: Buffer = Buffer.alloc(0)): Answer {
   const { headers, body } = right
   if (has('ranges are ignored')) return { status: 200, headers: {}, body: object }
   if (has('another range'))
