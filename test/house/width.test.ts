@@ -7,6 +7,7 @@ import { createAgent } from '../support/slices/resources.ts'
 
 /** What one warm request may run. A change that needs more lays another wire through the path: say why in its commit. */
 const MOST = { files: 74, functions: 265, lookups: 4, rows: 6 }
+const KINDS = ['files', 'functions', 'lookups', 'rows'] as const
 
 const OF_HOUSE = /\/src\/[^?]*\.ts$/
 
@@ -38,9 +39,12 @@ test(`an echo run takes ${MOST.lookups} look-ups, ${MOST.files} files, ${MOST.fu
   t.after(() => session.disconnect())
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-  const seen = []
-  // What the service does in the background may fall into a request, so the narrowest of several counts.
-  for (let i = 0; i < 25; i++) {
+  const seen: (typeof MOST)[] = []
+  const least = (what: keyof typeof MOST) => Math.min(...seen.map((each) => each[what]))
+  const isNarrow = () => KINDS.every((what) => least(what) <= MOST[what])
+  // What the service does in the background may fall into a request, on a busy machine into most of them. So the
+  // narrowest of several requests counts.
+  for (let i = 0; i < 200 && !isNarrow(); i++) {
     const before = { lookups: lookups(), rows }
     await session.post('Profiler.takePreciseCoverage')
     await invoke()
@@ -56,9 +60,8 @@ test(`an echo run takes ${MOST.lookups} look-ups, ${MOST.files} files, ${MOST.fu
       rows: rows - before.rows,
     })
   }
-  for (const [what, most] of Object.entries(MOST) as [keyof typeof MOST, number][]) {
-    const least = Math.min(...seen.map((each) => each[what]))
-    assert.ok(least > 1 && least <= most, `${least} ${what}, at most ${most}`)
-    t.diagnostic(`${least} ${what}`)
+  for (const what of KINDS) {
+    assert.ok(least(what) > 1 && least(what) <= MOST[what], `${least(what)} ${what}, at most ${MOST[what]}`)
+    t.diagnostic(`${least(what)} ${what}`)
   }
 })
