@@ -136,6 +136,26 @@ for (const engine of NODE_STORY_ENGINES) {
       )
     })
 
+    test('streams the draft of its output, even if the model has answered by then', async (t) => {
+      const schema = { type: 'object', properties: { sum: { type: 'integer' } }, required: ['sum'] }
+      const agent = await clerk({ output: { schema }, tools: [] })
+      const answer = { text: ['{"sum": ', '42}'] }
+      model.reply(answer, answer)
+      assert.equal((await invoke(agent).reply).status, 200, 'the schema is compiled now')
+      const letGo = await holdStore(t, service)
+      const streamed = invoke(agent, { Accept: 'text/event-stream' })
+      const request = await until('the model is asked', () => model.requests[1])
+      assert.deepEqual(await request.closed, { answered: true })
+      await takeTurns()
+      assert.equal(streamed.hasAnswered, false)
+      await letGo()
+      const events = await allEvents(await streamed.reply)
+      assert.deepEqual(
+        events.map(({ event }) => event),
+        ['start', 'output.delta', 'delta', 'done'],
+      )
+    })
+
     // On SQLite, both would be written at once.
     betweenNodes(engine)("that has ended and can't be stored leaves only the cost", async (t) => {
       const agent = await clerk()

@@ -65,6 +65,8 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
         const wanted = next.asksOutput ? run.output?.wanted : undefined
         const asked = await ask({ rounds: withGiven(next.rounds, run), wanted })
         const answered = { ...asked, answer: handOver(asked.answer, run) }
+        // Followers receive the draft of an output before the checked answer replaces it.
+        if (run.output && run.emit) await run.stored
         const settled = run.output
           ? await takeOutput(run, run.output, answered, asked.isAsked ?? next.asksOutput)
           : answered
