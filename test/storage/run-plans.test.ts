@@ -64,9 +64,10 @@ async function pagesPerRun(service: Service): Promise<number> {
     return rows[0] ?? assert.fail('no statistics')
   }
   const before = await read()
-  const body = { message: 'ahoy' }
   await Promise.all(
     Array.from({ length: RUNS_AT_ONCE }, async (_, i) => {
+      // A run in a session is a row of its own, however fast it ends.
+      const body = { message: 'ahoy', context: { session_id: randomUUID() } }
       const headers = i % 2 ? { 'Idempotency-Key': randomUUID() } : {}
       const { status, text } = await service.call('POST', '/v1/agents/hello/invoke', { body, headers })
       assert.equal(status, 200, text)
