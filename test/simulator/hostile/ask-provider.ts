@@ -65,7 +65,9 @@ export async function openHostileStage(engine: Engine, start: StartSubject): Pro
       return wrong
     },
     async close() {
-      await service.stop().finally(() => Promise.all([provider.close(), mute.close()]))
+      // A connection that is never established is given up only after ten seconds, even if the service stops.
+      await mute.close()
+      await service.stop().finally(provider.close)
     },
   }
 }

@@ -1,5 +1,6 @@
 // Tools and MCP servers that misbehave by seed.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { chatChunk } from '../../support/outside/chat-chunk.ts'
 import { readBody } from '../../support/outside/local-server.ts'
 import { randomOf } from '../random.ts'
 import {
@@ -44,6 +45,7 @@ const MCP_MANNERS = {
   'no session': 'fair',
   'list in pages': 'fair',
   'structured only': 'fair',
+  'as a long file': 'foul',
   'unknown fields': 'fair',
   'answered twice': 'fair',
   'session lost in between': 'fair',
@@ -73,6 +75,8 @@ export type Performance = {
   text: string
   manners: Manner[]
   cuts: number[]
+  /** How many calls the model makes at once. */
+  count: number
 }
 
 const TEXTS = ['forty-two', 'Grüße aus Møre', '{"not":"json"}', 'a\nb\r\n\r\nc', 'x'.repeat(3_000), 'data: [DONE]']
@@ -87,7 +91,8 @@ export function performanceOf(seed: number): Performance {
   const kind = random.of(['http', 'mcp'] as const)
   const manners: Set<Manner> = kind === 'http' ? mannersOf(random, HTTP_MANNERS) : mannersOf(random, MCP_MANNERS)
   const from = random.of(['initialize', 'tools/list', 'tools/call', 'tools/call'] as const)
-  return { seed, kind, from, text: random.of(TEXTS), manners: [...manners], cuts: cutsOf(random) }
+  const said = { text: random.of(TEXTS), manners: [...manners], cuts: cutsOf(random) }
+  return { seed, kind, from, ...said, count: random.chance(0.4) ? 2 + random.below(2) : 1 }
 }
 
 /** What a tool was asked, and what came of it. */
@@ -100,15 +105,17 @@ export type Act = {
 }
 
 export type HostileTools = Pick<HostileServer, 'url' | 'host' | 'elsewhere' | 'close'> & {
-  /** What is at the path `/<name>` from now on. */
-  begin(name: string, performance: Performance): Act
+  /** What is at the path `/<name>` from now on. The model of the agent calls it. */
+  begin(name: string, performance: Performance, model: string): Act
 }
 
 export async function openHostileTools(secret: string): Promise<HostileTools> {
   const acts = new Map<string, Act>()
+  const models = new Map<string, Act>()
   const server = await openHostileServer(async (request, response, elsewhere) => {
-    const act = acts.get((request.url ?? '').slice(1)) as Act
     const body = JSON.parse((await readBody(request)) || 'null')
+    if (request.url?.startsWith('/v1/')) return answerAsModel(response, body, models.get(body.model) as Act)
+    const act = acts.get((request.url ?? '').slice(1)) as Act
     watchBusy(act.busy, response)
     const { headers } = request
     const answer = act.performance.kind === 'http' ? answerCall : answerRpc
@@ -116,12 +123,31 @@ export async function openHostileTools(secret: string): Promise<HostileTools> {
   })
   return {
     ...server,
-    begin(name, performance) {
+    begin(name, performance, model) {
       const act: Act = { performance, calls: [], busy: new Set(), sessions: new Set() }
       acts.set(name, act)
+      models.set(model, act)
       return act
     },
   }
+}
+
+/** The arguments of a call, so that each can be told from the others. */
+export const argumentsOf = ({ count }: Performance): object[] =>
+  Array.from({ length: count }, (_, i) => ({ berth: 7 + i }))
+
+/** It calls the tool, several times at once, and answers with what came. */
+function answerAsModel(response: ServerResponse, body: { messages: { role: string }[] }, { performance }: Act): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  if (body.messages.at(-1)?.role === 'tool') response.write(chatChunk({ content: 'done' }) + chatChunk({}, 'stop'))
+  else {
+    const calls = argumentsOf(performance).map((args, index) => {
+      const called = { name: 'act', arguments: JSON.stringify(args) }
+      return { index, id: `call_${index}`, type: 'function', function: called }
+    })
+    response.write(chatChunk({ tool_calls: calls }) + chatChunk({}, 'tool_calls'))
+  }
+  response.end('data: [DONE]\n\n')
 }
 
 type Exchange = {
@@ -237,6 +263,11 @@ function outcome({ method, params }: Message, { text }: Performance, has: (manne
   const said = has('says the secret') ? `${text} ${secret}` : text
   const whole = has('too large') ? 'x'.repeat(1_200_000) : said
   if (has('content is a text')) return { result: { content: whole } }
+  if (has('as a long file')) {
+    const blob = Buffer.from('a word '.repeat(40_000)).toString('base64')
+    const resource = { uri: 'file:///notes.txt', mimeType: 'text/plain', blob }
+    return { result: { content: [{ type: 'resource', resource }] } }
+  }
   if (has('structured only')) return { result: { content: [], structuredContent: { said: whole }, ...more } }
   return { result: { content: [{ type: 'text', text: whole }], ...(has('isError') && { isError: true }), ...more } }
 }
