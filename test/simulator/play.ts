@@ -111,7 +111,7 @@ async function perform(
   const all = async () => {
     told = await Promise.all(acts.map((act) => ask(client, act)))
     // While something is wrong with the store, an error says nothing about what was done.
-    if (fault) told = told.map((answer, i) => (saysNothing(answer, acts[i]) ? undefined : answer))
+    if (fault) told = told.map((answer) => (answer && answer.status < 500 ? answer : undefined))
   }
   if (fault === undefined) await all()
   else {
@@ -121,12 +121,6 @@ async function perform(
   if (isCut(fault)) told = await Promise.all(acts.map((act, i) => told[i] ?? askAgain(client, act, worlds)))
   for (const act of acts) if (act.once === undefined) client.sent.delete(JSON.stringify(act))
   return told
-}
-
-/** A node that has lost its lease answers that another one has ended the run. */
-function saysNothing(answer: Answer | undefined, act: Act | undefined): boolean {
-  if (!answer) return true
-  return answer.status >= 500 || (act?.do === 'invoke' && act.once === undefined && answer.status === 409)
 }
 
 /** A careful client asks again until it is answered, if that does no harm. */

@@ -170,7 +170,9 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
         await sql`lock table runs in exclusive mode`.execute(trx)
         await sql`select pg_sleep(2)`.execute(trx)
       })
-      await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })
+      // In a session, a run is stored before it begins.
+      const body = { message: 'ahoy', context: { session_id: 'noon' } }
+      await service.call('POST', '/v1/agents/hello/invoke', { body })
       await locked
       return look()
     }

@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { openStorage } from '../../../src/storage/open-storage.ts'
 import { type TestDatabase, testPostgres } from './postgres.ts'
 import { storeFolder } from './store-folder.ts'
@@ -27,9 +28,13 @@ export async function freshSqlite(data: string): Promise<void> {
 async function migrateFile(): Promise<Buffer> {
   const data = await storeFolder('test')
   const storage = await openStorage({ data, database: { poolSize: 1 } })
-  // The last connection that closes moves everything into one file.
   await storage.close()
-  const file = await readFile(join(data, 'moorage.db'))
+  const path = join(data, 'moorage.db')
+  // If a connection that only reads was closed last, what was written is still in the write-ahead log.
+  const database = new DatabaseSync(path)
+  database.exec('pragma wal_checkpoint(truncate)')
+  database.close()
+  const file = await readFile(path)
   await rm(data, { recursive: true })
   return file
 }

@@ -14,6 +14,7 @@ const SEED = 20_261_119
 const ROOT = { by: 'root', project: 'default', agent: 'mate' }
 const MADE = { ...ROOT, do: 'create agent', persona: 'p1', remember: true, history: 3 } as const
 const ASKED = { ...ROOT, do: 'invoke', user: 'bob', session: 's1', environment: 'production' } as const
+const ALONE = { ...ASKED, user: null, session: null, plan: 'answer', how: 'openai' } as const
 const lost = { fault: 'lose a commit', at: { commit: 1, isDone: true } } as const
 
 /** A dead node on PostgreSQL is noticed after seven seconds, and a lost lease after thirty: only `npm run simulate` waits. */
@@ -26,6 +27,8 @@ const CUT_OFF: Record<Engine, Step[]> = {
     { acts: [{ ...MADE, once: 'k1' }], ...lost },
     { acts: [{ ...ROOT, do: 'write memory', about: 'n2', user: 'ada', session: null, once: 'k2' }], ...lost },
     { acts: [{ ...ROOT, do: 'deploy', environment: 'production', version: 'v1', once: 'k3' }], ...lost },
+    { acts: [{ ...ALONE, message: 'm5' }] },
+    { acts: [{ ...ALONE, message: 'm6' }], fault: 'lose a commit', at: { commit: 2, isDone: true } },
   ],
 }
 
