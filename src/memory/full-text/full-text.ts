@@ -1,12 +1,10 @@
 import type { RawBuilder } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
+import type { Clauses } from '../ranking/tiers.ts'
 
 /** Counting stops here. A word in more memories than this is common, and its exact number doesn't matter. */
 export const COUNTED = 10_000
-
-/** A memory matches if it has all terms of at least one of the lists. */
-export type Clauses = string[][]
 
 export type TermCount = { term: string; turns: number; notes: number }
 

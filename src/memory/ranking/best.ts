@@ -1,14 +1,10 @@
+import { Best, type RankedItem } from './heap.ts'
 import type { Postings } from './postings.ts'
 import { MEANING, type Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
 
-/** A list of fewer items than this is not yet worth sorting. */
-const LEAST_SORTED = 64
 /** From this cosine on, a memory counts as found by its meaning. Below it, most texts are similar. */
 const ALIKE = 0.3
-
-/** `ways` combines the bits `WORDS`, `DATE` and `MEANING`. */
-export type RankedItem = { seq: number; score: number; ways: number }
 
 export type BestOptions = {
   /** How many memories to return. */
@@ -27,17 +23,14 @@ export function bestOf(
   { memories, sums, ways, found }: Scorer,
   { top, min_score = 0, similarity }: BestOptions,
 ): { hits: RankedItem[]; total: number } {
-  const best: RankedItem[] = []
-  let worst: RankedItem | undefined
+  const best = new Best(top)
   let total = 0
   const offer = (seq: number, sum: number, way: number) => {
     const cosine = similarity && (similarity.get(seq) ?? 0)
     const score = scoreOf(sum, cosine)
     if (score === 0 || score < min_score) return
     total += 1
-    if (worst && (score < worst.score || (score === worst.score && seq < worst.seq))) return
-    best.push({ seq, score, ways: cosine !== undefined && (way === 0 || cosine >= ALIKE) ? way | MEANING : way })
-    if (best.length >= 2 * top + LEAST_SORTED) worst = keepBest(best, top)
+    best.offer(seq, score, cosine !== undefined && (way === 0 || cosine >= ALIKE) ? way | MEANING : way)
   }
   for (let i = 0; i < found; i++) {
     const memory = memories[i] as number
@@ -48,19 +41,7 @@ export function bestOf(
     for (let i = 0; i < found; i++) scored.add(seqs[memories[i] as number] as number)
     for (const seq of similarity.keys()) if (!scored.has(seq)) offer(seq, 0, 0)
   }
-  keepBest(best, top)
-  return { hits: best, total }
-}
-
-/** Sorting a list of twice the size now and then costs less than keeping it sorted. Returns the last item. */
-function keepBest(items: RankedItem[], size: number): RankedItem | undefined {
-  items.sort(byRank)
-  items.length = Math.min(items.length, size)
-  return items.at(-1)
-}
-
-function byRank(a: RankedItem, b: RankedItem): number {
-  return b.score - a.score || b.seq - a.seq
+  return { hits: best.sorted(), total }
 }
 
 function scoreOf(sum: number, cosine: number | undefined): number {

@@ -1,4 +1,4 @@
-import { hasTimeWord, timeMentioned, type Window } from '../language/dates.ts'
+import { hasTimeWord, timeMentioned } from '../language/dates.ts'
 import { countedTerms, type Question } from '../language/question.ts'
 import { SPEAKER_MARK } from '../language/terms.ts'
 import type { WordVectors } from '../language/word-vectors.ts'
@@ -6,6 +6,7 @@ import { grown } from './grown.ts'
 import { Meanings } from './meanings.ts'
 import { Speakers } from './speakers.ts'
 import { TermLists } from './term-lists.ts'
+import { TimeOrder } from './time-order.ts'
 import { COMPARED, REACH } from './weights.ts'
 
 /** Turns are short and many; notes are written to be found. Each collection has its own statistics. */
@@ -77,6 +78,7 @@ export class Postings {
   meanings: Meanings | undefined
 
   readonly #speakers = new Speakers()
+  readonly #order = new TimeOrder()
   #lastOf = new Map<string, number>()
   #count = { turn: 0, note: 0 }
   #length = { turn: 0, note: 0 }
@@ -96,6 +98,7 @@ export class Postings {
     const memory = this.#newMemory()
     this.seqs[memory] = seq
     this.times[memory] = created_at
+    this.#order.append(memory)
     this.lengths[memory] = length
     this.notes[memory] = collection === 'note' ? 1 : 0
     this.#count[collection] += 1
@@ -146,7 +149,7 @@ export class Postings {
     return {
       turn: { count: this.#count.turn, length: this.#length.turn, having: turns },
       note: { count: this.#count.note, length: this.#length.note, having: notes },
-      said: question.window ? this.#countSaid(question.window) : 0,
+      said: question.window ? this.saidBetween(question.window.from, question.window.to).length : 0,
     }
   }
 
@@ -160,19 +163,14 @@ export class Postings {
     return new Map(parts.map((part) => [part, this.terms.compoundsOf(part).map(having)]))
   }
 
+  /** The memories from `from` up to, but not including, `to`. The latest come last. */
+  saidBetween(from: number, to: number): Int32Array {
+    return this.#order.between(from, to, this.times)
+  }
+
   /** The speakers whose names contain most of these marked terms. */
   speakersNamed(names: readonly string[]): number[] {
     return this.#speakers.named(names)
-  }
-
-  /** How many memories were said in that time. */
-  #countSaid({ from, to }: Window): number {
-    let count = 0
-    for (let memory = 0; memory < this.size; memory++) {
-      const time = this.times[memory] as number
-      if (time >= from && time < to) count++
-    }
-    return count
   }
 
   #newMemory(): number {

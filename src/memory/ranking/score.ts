@@ -1,6 +1,8 @@
+import type { Window } from '../language/dates.ts'
 import { applyFactors } from './factors.ts'
 import type { Plan, WeighedTerm } from './plan.ts'
 import type { Postings } from './postings.ts'
+import { Shortlist } from './shortlist.ts'
 import {
   ALIKE,
   LEAK_AFTER,
@@ -13,15 +15,9 @@ import {
   MENTION_MARGIN,
   REACH,
   SATURATION,
-  TIME_WEIGHT,
 } from './weights.ts'
 
 const DAY = 86_400_000
-
-/** For each word, even a common one, at least this many of the newest memories are visited. */
-const LEAST_VISITS = 64
-/** A word of this rarity (idf) gets all its visits. A more common word adds less to a score, so it gets fewer. */
-const WORTHY_RARITY = 4
 
 /** How a memory was found, as bits. */
 export const WORDS = 1
@@ -46,21 +42,29 @@ export class Scorer {
   #touches = 0
   #cosines = new Float64Array(0)
 
+  /** The memories to score if there are too many to score all. */
+  readonly #shortlist = new Shortlist()
+  #isShort = false
+
   /**
    * Computes BM25 for all memories that share a term with the plan. A term counts for the memory that contains it and,
-   * with less weight, for the turns around it, because an answer rarely repeats the words of its question. At most about
-   * `visits` memories are visited. Rare terms come first, because they decide the top of a ranking.
+   * with less weight, for the turns around it, because an answer rarely repeats the words of its question. If that
+   * would take more than `visits`, only the memories of a shortlist are scored.
    */
   score(postings: Postings, plan: Plan, visits = Number.POSITIVE_INFINITY): void {
     this.#clear(postings.size)
-    const { before, after, meanings } = postings
+    const { before, after, meanings, terms } = postings
     const cosines = meanings?.compare(plan.asked, { before, after }, this.#cosines) ? this.#cosines : undefined
+    this.#isShort = effortOf(postings, plan) > visits
+    if (this.#isShort) this.#shortlist.choose(postings, plan, { visits, cosines })
     for (const [i, term] of plan.terms.entries()) {
-      visits -= this.#addTerm(postings, plan, term, visits / (plan.terms.length - i))
+      const spread = this.#spreader(postings, plan, term)
+      if (this.#isShort) for (const occurrence of this.#shortlist.occurrencesOf(i)) spread(occurrence)
+      else for (let at = terms.newest(term.term); at >= 0; at = terms.older[at] as number) spread(at)
       this.#saturate(postings, term)
     }
     if (cosines) this.#addMeaning(postings.size, cosines)
-    if (plan.time) this.#addTime(postings, plan.time, visits)
+    if (plan.time) this.#addTime(postings, plan.time)
     applyFactors(postings, plan, this)
   }
 
@@ -84,50 +88,33 @@ export class Scorer {
     this.found = 0
   }
 
-  /**
-   * Counts the occurrences of a term for their memories and for the turns around them. If there are too many, the term
-   * counts only for the newest memories and for those that have rarer terms, and not for the turns around them. Returns
-   * the number of visits.
-   */
-  #addTerm(postings: Postings, plan: Plan, { term, turn }: WeighedTerm, visits: number): number {
-    const { terms } = postings
-    const most = mostVisits(turn, visits)
+  /** Returns a function that counts an occurrence of a term for its memory and for the turns around it. */
+  #spreader(postings: Postings, { averages }: Plan, { turn }: WeighedTerm): (occurrence: number) => void {
+    const { terms, lengths, notes } = postings
     const share = shareOf(turn)
-    const isSpread = share > 0 && (terms.turnsHaving(term) + terms.notesHaving(term)) * (1 + 2 * REACH) <= most
-    let used = 0
-    let at = terms.newest(term)
-    for (; at >= 0 && used < most; at = terms.older[at] as number) {
-      this.#addOccurrence(postings, plan, at, isSpread ? share : 0)
-      used += isSpread ? 1 + 2 * REACH : 1
+    return (occurrence) => {
+      const memory = terms.memories[occurrence] as number
+      const average = notes[memory] === 1 ? averages.note : averages.turn
+      const norm = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * (lengths[memory] as number)) / average
+      const frequency = (terms.frequencies[occurrence] as number) / norm
+      this.#touch(memory, frequency)
+      if (share === 0) return
+      this.#leak(postings.after, memory, LEAK_AFTER * share * frequency)
+      this.#leak(postings.before, memory, LEAK_BEFORE * share * frequency)
     }
-    if (at < 0) return used
-    const oldest = terms.memories[at] as number
-    for (let i = 0; i < this.found && used < 2 * most; i++, used++) {
-      const memory = this.memories[i] as number
-      const occurrence = memory > oldest ? -1 : terms.occurrenceIn(memory, term)
-      if (occurrence >= 0) this.#addOccurrence(postings, plan, occurrence, 0)
-    }
-    return used
-  }
-
-  #addOccurrence({ terms, lengths, notes, after, before }: Postings, { averages }: Plan, at: number, share: number) {
-    const memory = terms.memories[at] as number
-    const average = notes[memory] === 1 ? averages.note : averages.turn
-    const norm = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * (lengths[memory] as number)) / average
-    const frequency = (terms.frequencies[at] as number) / norm
-    this.#touch(memory, frequency)
-    if (share === 0) return
-    this.#leak(after, memory, LEAK_AFTER * share * frequency)
-    this.#leak(before, memory, LEAK_BEFORE * share * frequency)
   }
 
   #leak(next: Int32Array, from: number, frequency: number): void {
     let memory = next[from] as number
     for (let distance = 1; distance <= REACH && memory >= 0; distance++) {
-      this.#touch(memory, frequency)
+      if (this.#mayScore(memory)) this.#touch(memory, frequency)
       frequency *= LEAK_DECAY
       memory = next[memory] as number
     }
+  }
+
+  #mayScore(memory: number): boolean {
+    return !this.#isShort || this.#shortlist.marks[memory] === 1
   }
 
   #touch(memory: number, frequency: number): void {
@@ -154,7 +141,7 @@ export class Scorer {
   #addMeaning(size: number, cosines: Float64Array): void {
     for (let memory = 0; memory < size; memory++) {
       const cosine = cosines[memory] as number
-      if (cosine < (this.sums[memory] === 0 ? ALIKE : 0)) continue
+      if (cosine < (this.sums[memory] === 0 ? ALIKE : 0) || !this.#mayScore(memory)) continue
       this.#add(memory, MEANING_WEIGHT * cosine, cosine >= ALIKE ? MEANING : 0)
     }
   }
@@ -163,19 +150,21 @@ export class Scorer {
    * Adds memories that were said at the time in question or that mention it. A mention counts only if it was said near
    * that time, because an index of words can't find any others.
    */
-  #addTime(postings: Postings, { from, to, weight }: NonNullable<Plan['time']>, visits: number): void {
+  #addTime(postings: Postings, { from, to, weight }: NonNullable<Plan['time']>): void {
     const { times, firstDays, lastDays } = postings
-    let left = mostVisits((WORTHY_RARITY * weight) / TIME_WEIGHT, visits)
-    for (let memory = postings.size - 1; memory >= 0; memory--) {
-      const isFound = this.sums[memory] !== 0
+    const near = this.#isShort ? this.#shortlist.memories() : nearby(postings, { from, to })
+    const byWords = this.found
+    const addIfThen = (memory: number) => {
       const time = times[memory] as number
-      const isNear = time >= from - MENTION_MARGIN && time < to + MENTION_MARGIN
-      if (!isFound && (!isNear || left === 0)) continue
       const isSaid = time >= from && time < to
       const isMentioned = (firstDays[memory] as number) * DAY < to && (lastDays[memory] as number) * DAY > from
-      if (!isSaid && !isMentioned) continue
-      this.#add(memory, weight, DATE)
-      if (!isFound) left -= 1
+      if (isSaid || isMentioned) this.#add(memory, weight, DATE)
+    }
+    for (let i = 0; i < byWords; i++) addIfThen(this.memories[i] as number)
+    for (const memory of near) {
+      const time = times[memory] as number
+      const isNear = time >= from - MENTION_MARGIN && time < to + MENTION_MARGIN
+      if (isNear && this.sums[memory] === 0) addIfThen(memory)
     }
   }
 
@@ -187,6 +176,10 @@ export class Scorer {
   }
 }
 
+function nearby(postings: Postings, { from, to }: Window): Int32Array {
+  return postings.saidBetween(from - MENTION_MARGIN, to + MENTION_MARGIN)
+}
+
 /**
  * The share of a term that the turns around it get, by the term's rarity. If the share would be too small, they get
  * nothing.
@@ -196,7 +189,12 @@ function shareOf(rarity: number): number {
   return share < LEAST_LEAK ? 0 : share
 }
 
-/** How many of `visits` a term of this rarity gets. */
-function mostVisits(rarity: number, visits: number): number {
-  return Math.ceil(Math.max(LEAST_VISITS, visits * Math.min(1, rarity / WORTHY_RARITY)))
+/** Roughly how many memories are visited if all are scored. */
+function effortOf(postings: Postings, plan: Plan): number {
+  const { terms } = postings
+  let visits = plan.time ? nearby(postings, plan.time).length : 0
+  for (const { term, turn } of plan.terms) {
+    visits += terms.notesHaving(term) + terms.turnsHaving(term) * (shareOf(turn) === 0 ? 1 : 1 + 2 * REACH)
+  }
+  return visits
 }

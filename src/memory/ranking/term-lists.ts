@@ -87,18 +87,19 @@ export class TermLists {
     return number === undefined ? NONE : (this.#newest[number] as number)
   }
 
+  /** The number of a term in `numbers`, or -1 if no memory has it. */
+  numberOf(term: string): number {
+    return this.#numbers.get(term) ?? NONE
+  }
+
   /** How many different terms there are. */
   get size(): number {
     return this.#numbers.size
   }
 
-  /** Where a memory contains a term, or -1. */
-  occurrenceIn(memory: number, term: string): number {
-    const number = this.#numbers.get(term) ?? NONE
-    for (let at = this.#first[memory] as number; this.memories[at] === memory; at++) {
-      if (this.numbers[at] === number) return at
-    }
-    return NONE
+  /** The first occurrence of a memory. Its other occurrences follow, as long as `memories` contains this memory. */
+  firstOf(memory: number): number {
+    return this.#first[memory] as number
   }
 
   turnsHaving(term: string): number {

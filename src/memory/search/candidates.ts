@@ -2,19 +2,18 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { fts5, indexWaiting } from '../full-text/fts5.ts'
-import type { Clauses, FullText, TermCount } from '../full-text/full-text.ts'
+import type { FullText, TermCount } from '../full-text/full-text.ts'
 import { tsvector } from '../full-text/tsvector.ts'
 import type { Window } from '../language/dates.ts'
 import { countedTerms, type Question } from '../language/question.ts'
 import { inMemoryScope, listed } from '../memory-filter.ts'
 import { type Plan, planSearch } from '../ranking/plan.ts'
 import { type PostingRow, Postings, type ScopeStatistics } from '../ranking/postings.ts'
+import { tiersOf } from '../ranking/tiers.ts'
 import { MENTION_MARGIN } from '../ranking/weights.ts'
 import { countMemories } from '../warm/scope-counts.ts'
 import { listNeighbours } from './neighbours.ts'
 
-/** How many of the common terms are combined with each other. */
-const PAIRED_TERMS = 8
 /** How many terms are read at once, so that long memories don't block the main thread. */
 const MOST_TERMS = 50_000
 
@@ -60,28 +59,6 @@ export async function findCandidates(
   const postings = new Postings(undefined, new Set(countedTerms(question)))
   for (const row of [...found.values()].toSorted((a, b) => a.seq - b.seq)) postings.append(row)
   return { plan, postings }
-}
-
-/**
- * The queries to send to an index, in this order, until `cap` memories are found. Rare terms decide the top of a
- * ranking, so they come first and without a limit. Memories that contain only common terms fill the remaining room:
- * first those with two such terms, then those with one.
- */
-export function tiersOf(having: ReadonlyMap<string, number>, cap: number): Clauses[] {
-  const byRarity = [...having].filter(([, n]) => n > 0).toSorted(([a, n], [b, m]) => n - m || (a < b ? -1 : 1))
-  const rare: string[] = []
-  let room = cap
-  for (const [term, n] of byRarity) {
-    room -= n
-    if (room < 0) break
-    rare.push(term)
-  }
-  const common = byRarity.slice(rare.length).map(([term]) => term)
-  const paired = common.slice(0, PAIRED_TERMS)
-  const pairs = paired.flatMap((term, i) => paired.slice(i + 1).map((other) => [term, other]))
-  return [rare.map((term) => [term]), pairs, common.slice(0, 1).map((term) => [term])].filter(
-    (clauses) => clauses.length > 0,
-  )
 }
 
 async function measure(

@@ -9,7 +9,8 @@ import { type Question, questionOf } from '../language/question.ts'
 import { WordVectors } from '../language/word-vectors.ts'
 import { type Memory, turnOf } from '../memory.ts'
 import { scopeOfRun } from '../memory-filter.ts'
-import { type BestOptions, bestOf, type RankedItem } from '../ranking/best.ts'
+import { type BestOptions, bestOf } from '../ranking/best.ts'
+import type { RankedItem } from '../ranking/heap.ts'
 import { type Plan, planSearch } from '../ranking/plan.ts'
 import type { Postings } from '../ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../ranking/score.ts'
@@ -25,7 +26,7 @@ const CANDIDATES = 500
 /** How many occurrences of its terms a search visits, so that one query can't delay others for long. */
 const SEARCH_VISITS = 100_000
 /** The same for recall. The number is smaller because the answer waits for it. */
-export const RECALL_VISITS = 16_000
+const RECALL_VISITS = 4_000
 
 type SearchOptions = Omit<BestOptions, 'similarity'> & { visits: number }
 type Ranking = ReturnType<typeof bestOf>
