@@ -3,7 +3,7 @@ import { findEntered, requireRunning, type ServedAgent } from '../agents/agent-s
 import { checkOutputSchema } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
 import { servedNow, serving } from '../deployments/serving.ts'
-import { ApiError, invalid, notFound, StillRunning, sessionBusy } from '../errors.ts'
+import { ApiError, conflict, invalid, notFound, StillRunning, sessionBusy } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import type { AcceptedReply } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
@@ -197,15 +197,19 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
 }
 
 /**
- * The stored run continues on another node, which marks it as failed if its request can't be repeated. Or it has ended
- * here, and the database's answer to the commit was lost. In both cases, the run's record says how it ends. A client
- * that can repeat its request does so, unless it reads a stream.
+ * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed. A
+ * client that reads a stream learns here how the run ends. Other clients can repeat the request. If the run has ended,
+ * the database's answer to that commit was lost, or another node was faster: the receipt contains the answer.
  */
 async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unknown, context: InvokeNeeds) {
-  const { emit, repeatable } = context
+  const { db, emit, repeatable } = context
   const isLost = cause === undefined || cause instanceof StepNotKept
-  if (isLost && (emit || !repeatable)) return followEarlier({ agent, invocation }, context, toldBy(run, invocation))
-  throw repeatable ? new StillRunning(ELSEWHERE, cause) : cause
+  if (emit && isLost) return followEarlier({ agent, invocation }, context, toldBy(run, invocation))
+  if (repeatable) throw new StillRunning(ELSEWHERE, cause)
+  if (!isLost) throw cause
+  const found = await invocations.find(db, agent.seq, invocation.id)
+  if (found && isFinal(found)) return answerEarlier({ agent, invocation: found }, context)
+  throw conflict('Another node has taken over the invocation.')
 }
 
 /**
