@@ -179,7 +179,7 @@ function toMrkdwn(markdown: string): string {
 
 function formatted(text: string): string {
   return text
-    .replace(/\[([^\]\n|]{1,500})\]\(((?:https?:\/\/|mailto:)[^\s)|]{1,2000})\)/g, '<$2|$1>')
+    .replace(/\[([^[\]\n|]{1,500})\]\(((?:https?:\/\/|mailto:)[^\s)|[]{1,2000})\)/g, '<$2|$1>')
     .replace(/^#{1,6} +(.+)$/gm, (_line, title: string) => `*${title.replace(/\*\*/g, '').trim()}*`)
     .replace(/\*\*(\S(?:[^\n]*?\S)?)\*\*/g, '*$1*')
     .replace(/~~(\S(?:[^\n]*?\S)?)~~/g, '~$1~')
