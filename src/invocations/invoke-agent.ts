@@ -207,6 +207,7 @@ async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unkn
   if (emit && isLost) return followEarlier({ agent, invocation }, context, toldBy(run, invocation))
   if (repeatable) throw new StillRunning(ELSEWHERE, cause)
   if (!isLost) throw cause
+  // While the database is unavailable, another node may have the run, so the request must not look repeatable.
   const found = await invocations.find(db, agent.seq, invocation.id).catch(() => undefined)
   if (found && isFinal(found)) return answerEarlier({ agent, invocation: found }, context)
   throw conflict('Another node has taken over the invocation.')
