@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { buildParts } from '../../src/build-parts.ts'
 import { localFetch } from '../../src/cli/connect/local-store.ts'
+import { BackgroundRuns } from '../../src/invocations/queue/background-runs.ts'
+import { takeQueued } from '../../src/invocations/queue/queue-store.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { announce } from '../../src/storage/database.ts'
-import { inTransaction, liveRun, liveRuns, partsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
+import { inTransaction, liveRun, liveRuns, nodeOf, partsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
@@ -149,6 +151,26 @@ onEveryEngine(
       answer.resolve()
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
       assert.equal(calls, 1)
+    })
+
+    test('is not used if the run has ended since, because it would call its model again', async (t) => {
+      const agent = await newAgent(service())
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
+      await until('it is left', () => liveRun(service(), id) === undefined)
+      const parts = partsOf(service())
+      // This node takes the run from itself, and its first attempt ends at that moment.
+      await reopenRun(db(), id, { status: 'queued', begins_after: 'lost' })
+      const { agent_seq } = await rowOf(id)
+      const queued = { agent_seq, queued: 'all', limit: 1, now: parts.now(), lease_ms: 60_000 } as const
+      const [taken] = (await takeQueued(db(), { ...queued, owner: nodeOf(service()) })).items
+      assert.ok(taken)
+      await failRun(db(), id)
+      const start = t.mock.method(parts.live, 'start')
+      assert.equal(parts.journal.reserve(), true)
+      await new BackgroundRuns(parts).run(taken)
+      assert.equal(start.mock.callCount(), 0)
     })
 
     describe('of a run on the command line', () => {

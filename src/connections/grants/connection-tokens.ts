@@ -12,6 +12,7 @@ import type {
 import type { KnownProvider } from '../../security/oauth/oauth-client.ts'
 import { OAuthFailure } from '../../security/oauth/provider-errors.ts'
 import { isAway } from '../../storage/failures.ts'
+import { newOwner } from '../../storage/leases/lease.ts'
 import type { Connection } from '../connection.ts'
 import { MAX_SCOPES, OAuthScope, PROJECT } from '../connection.ts'
 import { LINK_MS, linkUrl } from '../links/connection-link.ts'
@@ -201,7 +202,8 @@ export class ConnectionTokens implements ConnectionSource {
     }
     const until = now() + MAX_WAIT_MS
     for (let look_ms = FIRST_LOOK_MS; ; look_ms = Math.min(look_ms * 2, LONGEST_LOOK_MS)) {
-      const taken = await grants.takeToRefresh(storage.db, grant, { owner: node, now: now(), lease_ms: LEASE_MS })
+      const owner = newOwner(node)
+      const taken = await grants.takeToRefresh(storage.db, grant, { owner, now: now(), lease_ms: LEASE_MS })
       if (taken) {
         const renewed = await this.#ask(taken.grant, connection, tokens, provider)
         if (!('grant' in Object(renewed))) await grants.giveBack(storage.db, taken.lease)

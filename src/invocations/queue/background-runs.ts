@@ -17,7 +17,7 @@ import { finish, type RunEnd } from '../runs.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { listKept, logsOf, NOTHING_KEPT } from '../steps/step-store.ts'
 import type { StartedRun } from '../steps/stored-run.ts'
-import { giveBackUnbegun, type TakenRun } from './queue-store.ts'
+import { giveBackUnbegun, isStillTaken, type TakenRun } from './queue-store.ts'
 
 const MAX_LAPSES = 10
 
@@ -66,7 +66,7 @@ export class BackgroundRuns {
   }
 
   async #run(taken: TakenRun): Promise<void> {
-    const { live } = this.#parts
+    const { live, storage } = this.#parts
     const { invocation, lease, session } = taken
     const agent = (await findSnapshotBySeq(invocation.agent_seq, this.#parts))?.agent
     // A job removes the deleted agent's runs later.
@@ -80,6 +80,8 @@ export class BackgroundRuns {
     }
     // The earlier attempt stops here first. Then the run can start over.
     await here?.ended
+    // If the attempt was this node's own, it may also have finished the run since.
+    if (invocation.attempt > 1 && !(await isStillTaken(storage.db, lease))) return
     // From here on, a pause finds the run and stops it. Earlier pauses are checked below.
     const run = live.start(invocation.id, agent.id)
     run.lease = lease

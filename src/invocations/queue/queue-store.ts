@@ -255,6 +255,12 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
     .execute()
 }
 
+/** Whether a run that was taken is still in progress. It isn't if an earlier attempt on the same node has ended it. */
+export async function isStillTaken(db: Database, lease: Lease): Promise<boolean> {
+  const held = await db.selectFrom('runs').select('id').where(isHeld(LEASED_RUNS, lease)).executeTakeFirst()
+  return held !== undefined
+}
+
 /** Returns runs of dead nodes to the queue if they should continue, and returns their IDs. */
 export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
   const requeued = await db

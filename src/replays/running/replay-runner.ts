@@ -8,7 +8,7 @@ import { keyNamed, type RunMeter, spenderOf } from '../../operation/spending.ts'
 import { Cancellation } from '../../runtime/deadline.ts'
 import type { Database } from '../../storage/database.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
-import { keepLeases, LEASE_MS } from '../../storage/leases/lease.ts'
+import { keepLeases, LEASE_MS, newOwner } from '../../storage/leases/lease.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import { type AnswerColumn, type AnswerColumns, type ColumnName, notRun, outcomeOf } from '../case-column.ts'
 import type { Replay } from '../replay-record.ts'
@@ -93,9 +93,9 @@ export class ReplayRunner {
   }
 
   #take(agent_seq: number, limit: number) {
-    const { newId, node, now, storage } = this.#parts
+    const { node, now, storage } = this.#parts
     const time = now()
-    const owner = `${node}:${newId('job', time)}`
+    const owner = newOwner(node)
     return storage.transaction((db) => queue.takeDue(db, { agent_seq, limit, owner, lease_ms: LEASE_MS }, time))
   }
 

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
 import { Worker } from '../../lib/work/worker.ts'
-import { keepLeases, LEASE_MS } from '../leases/lease.ts'
+import { keepLeases, LEASE_MS, newOwner } from '../leases/lease.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
 import * as jobs from './jobs.ts'
 import { type RunningJob, runJob } from './run-job.ts'
@@ -61,7 +60,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
       return Promise.all(found.map(dueAt))
     },
     serve(kind, limit) {
-      const owner = `${node}:${randomUUID()}`
+      const owner = newOwner(node)
       return jobs.takeDue(storage.db, { kind, limit, owner, lease_ms }, now())
     },
     run,

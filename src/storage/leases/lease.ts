@@ -35,6 +35,16 @@ export function nodeName(kind: 'service' | 'cli'): string {
   return `${kind}:${randomUUID()}`
 }
 
+let takings = 0
+
+/**
+ * The owner of rows that this node takes now. Each taking has a name of its own, so that late work on a row whose lease
+ * has ended can't be mistaken for the work of the same node after it took the row again.
+ */
+export function newOwner(node: string): string {
+  return `${node}:${++takings}`
+}
+
 /** True for a leased row while its owner holds the lease. */
 export function isHeld({ table, key, condition }: LeasedTable, lease: Omit<Lease, 'until'>): RawBuilder<SqlBool> {
   const column = (name: string) => sql.ref(`${table}.${name}`)

@@ -7,6 +7,7 @@ import * as invocations from '../../invocations/store.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { newOwner } from '../../storage/leases/lease.ts'
 import * as triggers from '../store.ts'
 import * as queue from './answer-queue.ts'
 import { askFor } from './asks.ts'
@@ -15,18 +16,7 @@ import type { Channel } from './channel.ts'
 
 type SenderParts = Pick<
   Parts,
-  | 'config'
-  | 'fetch'
-  | 'findProject'
-  | 'journal'
-  | 'log'
-  | 'memo'
-  | 'newId'
-  | 'node'
-  | 'now'
-  | 'secrets'
-  | 'storage'
-  | 'telemetry'
+  'config' | 'fetch' | 'findProject' | 'journal' | 'log' | 'memo' | 'node' | 'now' | 'secrets' | 'storage' | 'telemetry'
 >
 
 /** How many answers this node sends at once, in total and for one trigger. */
@@ -91,9 +81,9 @@ export class AnswerSender {
 
   /** One transaction stores the results of a trigger's answers and takes new ones. */
   #serve(lane: string, limit: number, ended: readonly SentAnswer[]) {
-    const { newId, node, now, storage } = this.#parts
+    const { node, now, storage } = this.#parts
     const time = now()
-    const owner = `${node}:${newId('job', time)}`
+    const owner = newOwner(node)
     const taking = { trigger_id: ownerOf(lane), limit, owner, lease_until: this.#leaseUntil(time), now: time }
     return storage.transaction(async (db) => {
       for (const { answer, attempt } of ended) await queue.endAttempt(db, answer, afterAttempt(answer, attempt, time))

@@ -3,6 +3,7 @@ import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
+import { newOwner } from '../../storage/leases/lease.ts'
 import { recordSuccess } from '../store.ts'
 import { signingSecrets, type Webhook } from '../webhook.ts'
 import { type AttemptOutcome, attempt } from './attempt.ts'
@@ -13,17 +14,7 @@ import { isWithheld } from './withheld.ts'
 
 type DeliveryParts = Pick<
   Parts,
-  | 'config'
-  | 'storage'
-  | 'findProject'
-  | 'memo'
-  | 'events'
-  | 'keyring'
-  | 'webhookFetch'
-  | 'newId'
-  | 'now'
-  | 'log'
-  | 'node'
+  'config' | 'storage' | 'findProject' | 'memo' | 'events' | 'keyring' | 'webhookFetch' | 'now' | 'log' | 'node'
 >
 
 /** A delivery that this node is sending, and the webhook that receives it. */
@@ -93,10 +84,10 @@ export class Dispatcher {
   }
 
   #takeDue(db: Database, webhook_id: string, limit: number): Promise<queue.TakenDeliveries> {
-    const { config, node, newId, now } = this.#parts
+    const { config, node, now } = this.#parts
     const { maxPerEndpoint, attemptTimeout } = config.webhooks
     const time = now()
-    const owner = `${node}:${newId('job', time)}`
+    const owner = newOwner(node)
     const lease_until = time + attemptTimeout + LEASE_MARGIN_MS
     return queue.takeDue(db, { webhook_id, limit, maxPerEndpoint, owner, lease_until, now: time })
   }

@@ -4,7 +4,7 @@ import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import type { Parts } from '../../../operation/parts.ts'
 import type { Database } from '../../../storage/database.ts'
 import * as claims from '../../../storage/leases/claims.ts'
-import { keepLeases, LEASE_MS, type Lease } from '../../../storage/leases/lease.ts'
+import { keepLeases, LEASE_MS, type Lease, newOwner } from '../../../storage/leases/lease.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
 import type { Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
 import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
@@ -25,7 +25,6 @@ export class Idempotency {
   readonly #parts: Required<Options>
   readonly #requests = new RunningRequests()
   readonly #stopRenewing: () => void
-  #leases = 0
 
   constructor({ leaseMs = LEASE_MS, waitMs = WAIT_MS, ...parts }: Options) {
     this.#parts = { ...parts, leaseMs, waitMs }
@@ -114,7 +113,7 @@ export class Idempotency {
       const here = this.#requests.find(id)
       if (here && here.fingerprint !== fingerprint) throw keyReused()
       if (!here) {
-        const lease = { key: [scope, key], owner: `${node}:${++this.#leases}`, until: now() + leaseMs }
+        const lease = { key: [scope, key], owner: newOwner(node), until: now() + leaseMs }
         const reply = await attempt(lease, waited)
         if (reply) return reply
       }
