@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { CheckThread } from '../../src/runtime/schemas/check-thread.ts'
 import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
 import { schemaProblem } from '../../src/runtime/schemas/schema-size.ts'
 import { argumentProblem } from '../../src/runtime/tools/argument-problem.ts'
+import { cpuTimeOf } from '../support/running/cpu-time.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 
 const check = new SchemaCheck()
@@ -269,6 +271,28 @@ describe('a slow check', () => {
     assert.equal(await triedOn('of another', OWNER), 2)
     longer += 61_000
     assert.equal(await triedOn('third', SLOW_OWNER), 2)
+  })
+
+  test('a check has its whole time on a machine that is busy with other programs', async (t) => {
+    const pattern = '^(e+)+$'
+    const textOf = (length: number) => `${'e'.repeat(length)}!`
+    const msOf = (length: number) => cpuTimeOf(() => new RegExp(pattern, 'u').test(textOf(length)))
+    let length = 16
+    while (msOf(length) < 50) length++
+    const others = many(12, () => spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }))
+    const thread = new CheckThread()
+    t.after(async () => {
+      for (const other of others) other.kill('SIGKILL')
+      await thread.close()
+    })
+    const request = (value: unknown) => ({
+      schema: JSON.stringify(property({ pattern })),
+      value: JSON.stringify(value),
+    })
+    const patience = { runMs: 5 * msOf(length), waitMs: 60_000 * PATIENCE }
+    await thread.check(OWNER.lane, request({ a: 'e' }), patience)
+    const { answer } = await thread.check(OWNER.lane, request({ a: textOf(length) }), patience)
+    assert.equal(answer.outcome, 'errors')
   })
 
   test('a check that has to wait fails at its deadline', async () => {

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { type AwakeTimeout, setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
 import { FairRoom } from '../../lib/work/fair-room.ts'
-import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
+import type { CheckAnswer, CheckRequest, TakenCheck } from './schema-check-worker.ts'
 
-/** How long a check can run once the thread has started it, and how long its caller waits in total. */
+/** How much processor time a check can take once the thread has started it, and how long its caller waits in total. */
 type Patience = { runMs: number; waitMs: number }
 
 /** `ran_ms` is how long the thread worked on it. */
@@ -14,7 +14,7 @@ type Current = {
   runMs: number
   taken_at?: number
   wait: AwakeTimeout
-  run?: AwakeTimeout
+  run?: NodeJS.Timeout
   end(checked: CheckResult): void
 }
 
@@ -62,24 +62,34 @@ export class CheckThread {
     })
   }
 
-  /** Starts the check's time only now, because on a busy machine the thread may start it late. */
-  #taken(): void {
+  /**
+   * Starts the check's time only now, because on a busy machine the thread may start it late. It counts the thread's
+   * processor time, because there the thread may also get little of it.
+   */
+  #taken(worker: Worker, { taken_at_cpu_ms }: TakenCheck): void {
     const current = this.#current
     if (!current) return
     current.taken_at = performance.now()
-    current.run = setAwakeTimeout(() => this.#replace(), current.runMs)
+    const look = async () => {
+      const left = current.runMs - ((await processorMs(worker)) - taken_at_cpu_ms)
+      if (this.#current !== current) return
+      if (left <= 0) return this.#replace()
+      current.run = setTimeout(look, Math.ceil(left))
+    }
+    current.run = setTimeout(look, current.runMs)
   }
 
   #start(): Worker {
     const worker = new Worker(new URL('./schema-check-worker.ts', import.meta.url), { resourceLimits: MEMORY })
     this.#isReady = false
-    worker.on('message', (message: 'ready' | 'taken' | CheckAnswer) => {
+    worker.on('message', (message: 'ready' | TakenCheck | CheckAnswer) => {
       // A thread that was replaced may still send something.
       if (this.#worker !== worker) return
-      if (message === 'taken') return this.#taken()
-      if (message !== 'ready') return this.#give(message)
-      this.#isReady = true
-      if (this.#current) worker.postMessage(this.#current.request)
+      if (message === 'ready') {
+        this.#isReady = true
+        if (this.#current) worker.postMessage(this.#current.request)
+      } else if ('taken_at_cpu_ms' in message) this.#taken(worker, message)
+      else this.#give(message)
     })
     // The thread ran out of memory, or couldn't even start.
     worker.on('error', () => {
@@ -104,8 +114,14 @@ export class CheckThread {
     const current = this.#current
     if (!current) return
     current.wait.clear()
-    current.run?.clear()
+    clearTimeout(current.run)
     this.#current = undefined
     current.end({ answer, ran_ms: current.taken_at === undefined ? 0 : performance.now() - current.taken_at })
   }
+}
+
+/** Infinity if the thread has ended, or the system doesn't say. */
+async function processorMs(worker: Worker): Promise<number> {
+  const used = await worker.cpuUsage().catch(() => undefined)
+  return used ? (used.user + used.system) / 1_000 : Number.POSITIVE_INFINITY
 }

@@ -7,6 +7,9 @@ import { problemOf, type SchemaProblem } from './schema-errors.ts'
 /** The schema and the value as JSON. Without a value, the schema itself is checked. */
 export type CheckRequest = { schema: string; value?: string }
 
+/** The check has started, when the thread had used this much processor time. */
+export type TakenCheck = { taken_at_cpu_ms: number }
+
 export type CheckAnswer =
   | { outcome: 'ok' }
   | { outcome: 'errors'; errors: SchemaProblem[] }
@@ -43,10 +46,10 @@ function serve(port: NonNullable<typeof parentPort>): void {
     if (value === undefined) {
       // Loading the meta-schema takes a while the first time, which must not count against this schema.
       warmUp(JSON.parse(schema))
-      port.postMessage('taken')
+      port.postMessage(taken())
       return port.postMessage(review(JSON.parse(schema)) satisfies CheckAnswer)
     }
-    port.postMessage('taken')
+    port.postMessage(taken())
     const validate = compiled.get(schema) ?? compile(JSON.parse(schema))
     compiled.set(schema, validate)
     port.postMessage(check(validate, JSON.parse(value)) satisfies CheckAnswer)
@@ -54,6 +57,11 @@ function serve(port: NonNullable<typeof parentPort>): void {
   // The first compilation takes longer than others, which must not count against a client's schema.
   compile(SMALL_SCHEMA)
   port.postMessage('ready')
+}
+
+function taken(): TakenCheck {
+  const { user, system } = process.threadCpuUsage()
+  return { taken_at_cpu_ms: (user + system) / 1_000 }
 }
 
 type Draft = typeof Ajv | typeof Ajv2020
