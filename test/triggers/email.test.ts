@@ -337,6 +337,22 @@ onAnyEngine(
       assert.equal(await until('it answers', () => provider.shown()[known + 1]), 'Seven')
     })
 
+    test('an answer to a question names the files that the agent does not get', async () => {
+      const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: '{{result}}' }]
+      const asking = { model: 'builtin/script', tools: [{ type: 'ask_person' }], script: { rules } }
+      const trigger = await made({}, { ...asking, approvals: { self: true } })
+      const [id, known] = [nextId(), provider.shown().length]
+      await sendRaw(trigger, mail('Moor', { 'Message-ID': id }))
+      await until('it asks', () => provider.shown()[known])
+      const { type, body } = mixed(
+        'Content-Type: text/plain\n\nAs on the plan.',
+        'Content-Type: text/plain; name="plan.txt"\nContent-Disposition: attachment\n\nsix',
+      )
+      await sendRaw(trigger, mail(body, { 'In-Reply-To': id, 'Content-Type': type }))
+      const told = "As on the plan.\n\n[Left out, because an answer can't have files: plan.txt]"
+      assert.equal(await until('it answers', () => provider.shown()[known + 1]), told)
+    })
+
     test('a message that was written before a question arrived does not answer it', async () => {
       const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Delete it?' } }, reply: '{{result}}' }]
       const asking = { model: 'builtin/script', tools: [{ type: 'ask_person' }], script: { rules } }

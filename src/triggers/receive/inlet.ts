@@ -226,7 +226,7 @@ async function commitRun(open: OpenTrigger, request: ReadRequest, parts: InletPa
 async function commitWith(
   files: MailFiles | undefined,
   { trigger, actor, project_id }: OpenTrigger,
-  { request_id, read, delivery }: ReadRequest,
+  { request_id, read, delivery, files: sent = [] }: ReadRequest,
   parts: InletParts,
 ): Promise<InletReply> {
   const { event_key, user_id, session_id } = read
@@ -241,7 +241,7 @@ async function commitWith(
     const known = await incoming.insert(db, stored)
     if (known) return known
     const { text = '' } = read
-    const written = { text, user_id, session_id, request_id }
+    const written = { text: withNames(text, sent), user_id, session_id, request_id }
     answered = text === '' ? undefined : await answerQuestion(db, { trigger, project_id }, written, parts)
     if (answered !== undefined) {
       await incoming.setRequest(db, delivery.id, answered)
@@ -261,6 +261,12 @@ async function commitWith(
   }
   const data = { request_id: earlier.request_id, repeated: true, delivery_id: earlier.id }
   return { status: 200, body: { success: true, data } }
+}
+
+/** The answer to a question has no files, so it names those that were sent with it. */
+function withNames(text: string, files: readonly MailFile[]): string {
+  const names = files.map(({ name }) => name).join(', ')
+  return names === '' ? text : `${text}\n\n[Left out, because an answer can't have files: ${names}]`
 }
 
 /** The same for a token that no trigger has, and for one that a disabled trigger has. */
