@@ -170,7 +170,9 @@ async function writeHeld(
 ): Promise<boolean> {
   try {
     if (await commitPatiently(held.withReply(entry, reply), work, parts)) return true
-    if (await held.isOurs()) throw new StillRunning('Another node is handling this request. Try again shortly.')
+    const standing = await held.standing()
+    if (standing === 'ended') return true
+    if (standing === 'held') throw new StillRunning('Another node is handling this request. Try again shortly.')
     // Another request has the key. If this work is stored, that request follows it, so its end must still be written.
     if (!(await commitPatiently(entry, work, parts))) throw takenOver()
     return true

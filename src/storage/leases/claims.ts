@@ -117,9 +117,12 @@ export function freeing(lease: Lease): LeaseEnd {
   return { of: FREED_CLAIMS, lease, row: { fingerprint: FREED, request_id: null, lease_until: 0 } }
 }
 
-export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
-  const found = await db.selectFrom('claims').select('owner').where(isHeld(CLAIMS, lease)).executeTakeFirst()
-  return found !== undefined
+/** Whether the owner still holds the claim, has ended it with a reply or by freeing it, or has lost it to another. */
+export async function standing(db: Database, { key, owner }: Lease): Promise<'held' | 'ended' | 'lost'> {
+  const [scope = '', name = ''] = key
+  const found = await find(db, scope, name)
+  if (found?.owner !== owner) return 'lost'
+  return found.status === null && found.fingerprint !== FREED ? 'held' : 'ended'
 }
 
 /**

@@ -153,7 +153,7 @@ export class Idempotency {
           return { ...entry, endings: [...(entry.endings ?? []), ending] }
         },
         complete: (reply) => claims.complete(db, lease, storedReply(reply, secret, keyring)),
-        isOurs: () => claims.isOurs(db, lease),
+        standing: () => claims.standing(db, lease),
       })
     } catch (error) {
       const freed = isAnswer(error) ? claims.release(db, lease) : claims.giveUp(db, lease, now())

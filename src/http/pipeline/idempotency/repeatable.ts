@@ -30,7 +30,8 @@ export type HeldClaim = RepeatableRequest & {
   withReply(entry: JournalEntry, reply: RenderedReply | undefined): JournalEntry
   /** Stores the reply of a request that has no entry. Returns false if another run has taken over. */
   complete(reply: RenderedReply): Promise<boolean>
-  isOurs(): Promise<boolean>
+  /** `ended` means that this request has ended it, although the database's answer to that commit may be lost. */
+  standing(): Promise<'held' | 'ended' | 'lost'>
 }
 
 /** Runs the request with the right to do so. */
