@@ -108,7 +108,10 @@ export type Invocation = {
   /** All attempts but the first, which began at `started_at`. */
   attempts: readonly RunAttempt[] | null
   background: boolean
-  /** The request had an Idempotency-Key, so the run continues after a crash, like a background run. */
+  /**
+   * The run continues after a crash, like a background run, because its request had an Idempotency-Key or it was in line
+   * for its session.
+   */
   keyed: boolean
   on_budget: z.output<typeof OnBudget>
   environment: string

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { CheckThread } from '../../src/runtime/schemas/check-thread.ts'
 import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
@@ -7,6 +6,7 @@ import { schemaProblem } from '../../src/runtime/schemas/schema-size.ts'
 import { argumentProblem } from '../../src/runtime/tools/argument-problem.ts'
 import { cpuTimeOf } from '../support/running/cpu-time.ts'
 import { PATIENCE } from '../support/running/patience.ts'
+import { startChild } from '../support/service/child.ts'
 
 const check = new SchemaCheck()
 after(() => check.close())
@@ -279,7 +279,7 @@ describe('a slow check', () => {
     const msOf = (length: number) => cpuTimeOf(() => new RegExp(pattern, 'u').test(textOf(length)))
     let length = 16
     while (msOf(length) < 50) length++
-    const others = many(12, () => spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }))
+    const others = many(12, () => startChild('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }))
     const thread = new CheckThread()
     t.after(async () => {
       for (const other of others) other.kill('SIGKILL')

@@ -35,14 +35,13 @@ export function nodeName(kind: 'service' | 'cli'): string {
   return `${kind}:${randomUUID()}`
 }
 
-let takings = 0
-
 /**
  * The owner of rows that this node takes now. Each taking has a name of its own, so that late work on a row whose lease
- * has ended can't be mistaken for the work of the same node after it took the row again.
+ * has ended can't be mistaken for the work of the same node after it took the row again. Runs don't need that: their
+ * owner is the node, which works on a run only once at a time (`BackgroundRuns`).
  */
 export function newOwner(node: string): string {
-  return `${node}:${++takings}`
+  return `${node}:${randomUUID()}`
 }
 
 /** True for a leased row while its owner holds the lease. */
