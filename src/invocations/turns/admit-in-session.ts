@@ -5,7 +5,7 @@ import { laneKey } from '../../lib/work/lane-key.ts'
 import type { CountRun } from '../../operation/context.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
-import { isDuplicate } from '../../storage/failures.ts'
+import { commitUnlessTaken } from '../../storage/journal/journal.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { insertIf } from '../../storage/journal/write-rows.ts'
 import type { Lease } from '../../storage/leases/lease.ts'
@@ -56,7 +56,7 @@ async function admitAfter(
   { journal, now, storage }: AdmitParts,
 ): Promise<NotBegun | PutInLine | undefined> {
   await before?.admission
-  if (!before && !hasRoom && !countRun && (await commitUnlessTaken(row, journal))) {
+  if (!before && !hasRoom && !countRun && (await commitUnlessTaken({ writes: [row], reserved: true }, journal))) {
     run.lease = lease
     return undefined
   }
@@ -83,16 +83,6 @@ async function admitAfter(
 
 /** Undoes the transaction, because a message that can't begin must not cancel the session's other runs. */
 class NoRoom extends Error {}
-
-/** Returns false if another run of the session has the turn. */
-async function commitUnlessTaken(row: Write, journal: Parts['journal']): Promise<boolean> {
-  try {
-    return await journal.commit({ writes: [row], reserved: true })
-  } catch (error) {
-    if (isDuplicate(error)) return false
-    throw error
-  }
-}
 
 /** A run that a client waits for and that waits for its turn. If its node dies, another node continues it. */
 function inLine(invocation: Invocation): Invocation {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isPassing } from '../failures.ts'
+import { isDuplicate, isPassing } from '../failures.ts'
 import type { Lease } from '../leases/lease.ts'
 import type { Storage } from '../open-storage.ts'
 import type { JournalEntry } from './entry.ts'
@@ -72,6 +72,16 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
     async drain() {
       while (waiting.size > 0) await Promise.allSettled(waiting)
     },
+  }
+}
+
+/** Returns false if one of the entry's rows exists, or may not exist beside another. Then nothing is written. */
+export async function commitUnlessTaken(entry: JournalEntry, journal: Pick<Journal, 'commit'>): Promise<boolean> {
+  try {
+    return await journal.commit(entry)
+  } catch (error) {
+    if (isDuplicate(error)) return false
+    throw error
   }
 }
 

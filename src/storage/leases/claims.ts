@@ -2,7 +2,7 @@ import { type Selectable, type SqlBool, sql, type Updateable, type UpdateResult 
 import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
 import { bulkTable } from '../journal/bulk-table.ts'
-import type { EndedTable, LeaseEnd } from '../journal/rows.ts'
+import type { EndedTable, LeaseEnd, Write } from '../journal/rows.ts'
 import { insertIf } from '../journal/write-rows.ts'
 import { removeRows } from '../queries/remove-rows.ts'
 import type { Tables } from '../tables.ts'
@@ -35,6 +35,9 @@ const VALID_MS = 24 * 3_600_000
 /** The fingerprint of a claim whose request failed. Any request can use its key. */
 const FREED = ''
 
+/** Inserts a row, unless one with its key exists. Returns whether it was inserted. */
+export type InsertUnlessTaken = (write: Write) => Promise<boolean>
+
 /**
  * Claims a key. One atomic insert decides which request runs. A claim can be taken over if it is older than a day, or
  * if its owner has died.
@@ -44,13 +47,14 @@ export async function claim(
   { key: [scope = '', key = ''], owner, until }: Lease,
   { fingerprint, project_id, request_id }: { fingerprint: string; project_id: string; request_id: string },
   now: number,
+  insert: InsertUnlessTaken = (write) => insertIf(db, write, sql<SqlBool>`true`, { unlessTaken: true }),
 ): Promise<ClaimResult> {
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, project_id, request_id, ...unanswered }
   for (;;) {
-    const write = { into: CLAIM_ROWS, row: { scope, key, ...fresh } }
-    if (await insertIf(db, write, sql<SqlBool>`true`, { unlessTaken: true }))
+    if (await insert({ into: CLAIM_ROWS, row: { scope, key, ...fresh } })) {
       return { state: 'claimed', earlier: undefined }
+    }
     const held = await find(db, scope, key)
     if (!held) continue
     const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { ApiError, StillRunning } from '../../../errors.ts'
 import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import type { Parts } from '../../../operation/parts.ts'
-import type { Database } from '../../../storage/database.ts'
+import { commitUnlessTaken } from '../../../storage/journal/journal.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { keepLeases, LEASE_MS, type Lease, newOwner } from '../../../storage/leases/lease.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
@@ -12,8 +13,9 @@ import { RunningRequests } from './running-requests.ts'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
+const SEEN_KEYS = 10_000
 
-type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'stopping'> & {
+type Options = Pick<Parts, 'journal' | 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'stopping'> & {
   leaseMs?: number
   waitMs?: number
 }
@@ -25,6 +27,8 @@ export class Idempotency {
   readonly #parts: Required<Options>
   readonly #requests = new RunningRequests()
   readonly #stopRenewing: () => void
+  /** Keys that this node has received. */
+  readonly #seen = new LRUCache<string, true>({ max: SEEN_KEYS })
 
   constructor({ leaseMs = LEASE_MS, waitMs = WAIT_MS, ...parts }: Options) {
     this.#parts = { ...parts, leaseMs, waitMs }
@@ -42,12 +46,12 @@ export class Idempotency {
 
   /** Runs a request that is a single transaction: its claim, its work and its reply commit together. */
   onceWithin(request: Repeatable, run: RunWithin): Promise<RenderedReply> {
-    const { storage, keyring } = this.#parts
+    const { storage, keyring, now } = this.#parts
     return this.#untilAnswered(request, async (lease) => {
       const end = this.#requests.begin(lease, request.fingerprint, { isLeased: false })
       try {
         return await storage.transaction(async (db) => {
-          const claimed = await this.#claim(db, request, lease)
+          const claimed = await claims.claim(db, lease, request, now())
           if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
           const beginAnew = () => claims.nameRequest(db, lease, request.request_id)
           const reply = await run(db, { earlier: claimed.earlier, beginAnew })
@@ -64,7 +68,7 @@ export class Idempotency {
   once(request: Repeatable, run: RunWithClaim): Promise<RenderedReply> {
     const { storage, now, stopping } = this.#parts
     return this.#untilAnswered(request, async (lease, waited) => {
-      const claimed = await this.#claim(storage.db, request, lease)
+      const claimed = await claims.claim(storage.db, lease, request, now(), this.#insertOf(lease))
       if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
       if (!waited || !stopping.aborted) return this.#runHeld(request, lease, claimed.earlier, run)
       await claims.giveUp(storage.db, lease, now())
@@ -121,8 +125,15 @@ export class Idempotency {
     }
   }
 
-  #claim(db: Database, request: Repeatable, lease: Lease): Promise<claims.ClaimResult> {
-    return claims.claim(db, lease, request, this.#parts.now())
+  /**
+   * The claim of a new key is committed together with the writes of other requests. Any other claim is probably taken,
+   * and would make the others' commit fail.
+   */
+  #insertOf({ key }: Lease): claims.InsertUnlessTaken | undefined {
+    const id = JSON.stringify(key)
+    if (this.#seen.has(id)) return undefined
+    this.#seen.set(id, true)
+    return (write) => commitUnlessTaken({ writes: [write] }, this.#parts.journal)
   }
 
   /** The stored reply. Undefined while the request runs elsewhere. */
