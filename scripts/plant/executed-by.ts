@@ -85,9 +85,11 @@ function executedBy(measured: Map<string, Measured>): ExecutedBy {
         const bits = bitsOf(file, source)
         return range(line, lastLine).some((at) => isLineIn(bits, at))
       })
-      // A line outside of functions runs on import, so every test file that uses the module could notice the mistake.
-      const candidates = executing.length > 0 ? executing : all.filter((file) => bitsOf(file, source).length > 0)
-      const cost = (file: string) => msOf(file) / linesIn(bitsOf(file, source))
+      // A line outside of functions runs on import, so every test file that uses the module could notice the mistake. What
+      // runs only in processes that tests start is not seen, so every test file that starts one could notice it.
+      const using = executing.length > 0 ? executing : all.filter((file) => bitsOf(file, source).length > 0)
+      const candidates = using.length > 0 ? using : all.filter((file) => bitsOf(file, BUILT).length > 0)
+      const cost = (file: string) => msOf(file) / (1 + linesIn(bitsOf(file, source)))
       return candidates.toSorted((one, other) => cost(one) - cost(other))
     },
   }
