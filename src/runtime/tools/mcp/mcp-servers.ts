@@ -30,7 +30,7 @@ export class McpServers {
    * has signed in to it: what one user has found there is nothing for another.
    */
   visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld, grant_id?: string): McpVisit {
-    const server = digest([world.agent_id, url, headers, grant_id ?? null])
+    const server = digest([world.agent_id, url, headers, grant_id])
     const remembered = this.#known.get(server)
     const known = remembered && remembered.until > this.#now() ? remembered : undefined
     return new McpVisit({
@@ -38,8 +38,8 @@ export class McpServers {
       tools: known?.tools,
       signal: world.deadline.signal,
       isForUser: world.user_id !== undefined,
-      take: () => this.#take(digest([server, world.user_id ?? null])),
-      keep: (connection) => this.#keep(digest([server, world.user_id ?? null]), connection),
+      take: () => this.#take(digest([server, world.user_id])),
+      keep: (connection) => this.#keep(digest([server, world.user_id]), connection),
       learn: (tools, prior) => this.#learn(server, tools, prior),
       forget: () => this.#known.delete(server),
     })
