@@ -31,7 +31,6 @@ export async function findApprovals(
   query: PageQuery,
   { start_time, end_time, request_id, ...filter }: Filter,
 ): Promise<Page<ListedApproval>> {
-  if (among.length === 0) return { items: [], total: 0 }
   const ids = new Map(among.map(({ id, seq }) => [seq, id]))
   let select = db
     .selectFrom('approvals')
