@@ -78,7 +78,7 @@ describe('a score', () => {
     { minLength: 1, maxLength: 40 },
   )
 
-  test('follows the formula, for any conversation, and with a reused scorer', () => {
+  test('follows the formula, for any conversation, and with a new or reused scorer', () => {
     const scorer = new Scorer()
     fc.assert(
       fc.property(rows, (said) => {
@@ -92,12 +92,14 @@ describe('a score', () => {
           .map((sum, i) => ({ seq: i + 1, score: Math.round((1e6 * sum) / (sum + 10)) / 1e6, ways: WORDS }))
           .filter(({ score }) => score > 0)
           .toSorted((a, b) => b.score - a.score || b.seq - a.seq)
-        assert.deepEqual(search(postings, 'river stone unheard', { scorer }).hits, expected)
+        for (const each of [scorer, new Scorer()])
+          assert.deepEqual(search(postings, 'river stone unheard', { scorer: each }).hits, expected)
         assert.deepEqual(search(postings, 'river stone unheard', { scorer, top: 3 }), {
           hits: expected.slice(0, 3),
           total: expected.length,
         })
       }),
+      { examples: [[[{ kind: 'turn', session_id: '', created_at: 0, content: 'river' }]]] },
     )
   })
 
@@ -466,6 +468,19 @@ test('scoring only a part finds the same best memories, even if their words are 
     assert.ok((part?.scored as number) < 200, `${query}: ${part?.scored}`)
     assert.deepEqual(part?.hits, whole?.hits, query)
   }
+})
+
+test('scoring only a part finds the oldest memory by its rare word, even if newer ones have many of the common words', () => {
+  const words = Array.from({ length: 40 }, (_, i) => `word${i}`)
+  const newer = Array.from({ length: 3000 }, (_, i) => words.filter((_word, at) => (i * 7 + at * 11) % 2 === 0).join(' '))
+  const postings = remembered(...apart([`lantern ${words.join(' ')}`, ...newer]))
+  const question = questionOf(`${words.join(' ')} lantern`, 0)
+  const scorer = new Scorer()
+  scorer.score(postings, planSearch(question, postings.statistics(question)), 500)
+  assert.deepEqual(
+    bestOf(postings, scorer, { top: 1 }).hits.map(({ seq }) => seq),
+    [1],
+  )
 })
 
 test('memories of a time range are found, in whatever order they were added', () => {

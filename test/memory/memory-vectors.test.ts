@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { CompiledQuery } from 'kysely'
 import { findSimilar, insertVectors } from '../../src/memory/embedding/vectors.ts'
 import * as memories from '../../src/memory/store.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
+import { VectorThread } from '../../src/storage/postgres/vector-thread.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const MODEL = 'model'
@@ -94,4 +96,11 @@ onBothStores('vectors', (store) => {
     assert.equal((await find('other', vectorOf(1))).size, 0)
     assert.deepEqual(new Set((await find(MODEL, new Float32Array(3))).values()), new Set([0]))
   })
+})
+
+test('a comparison in progress fails as soon as the database is closed', async () => {
+  const thread = new VectorThread({ url: 'postgres://127.0.0.1:1/none', readTimeout: 10_000 })
+  const query = { sql: 'select 1', parameters: [] } as unknown as CompiledQuery
+  const comparing = thread.compare(query, { vector: vectorOf(1), nearest: 1, given: [] })
+  await Promise.all([assert.rejects(comparing, /the database is closed/), thread.close()])
 })
