@@ -103,19 +103,32 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny does not accept images'])
     })
 
-    test('a text that does not fit is omitted, but a smaller one after it is sent', async () => {
+    test('of a text, 400,000 bytes are sent; one that does not fit is omitted, but a smaller one after it is sent', async () => {
+      await createAgent(service, 'wide', { model: 'blind/tiny', limits: { max_input_tokens: 1_000_000 } })
       const text = (letter: string, size: number) => ({ data: Buffer.from(letter.repeat(size)).toString('base64') })
       const plain = { media_type: 'text/plain' }
-      const files = ['a', 'b', 'c'].map((letter) => ({ ...plain, ...text(letter, 400_000), name: `${letter}.txt` }))
+      const files = ['a', 'b', 'c'].map((letter, i) => ({
+        ...plain,
+        ...text(letter, 400_000 + i),
+        name: `${letter}.txt`,
+      }))
       const ids = []
       for (const { data, name } of files) {
         ids.push(await uploaded(service, Buffer.from(data, 'base64'), { type: 'text/plain', query: `?name=${name}` }))
       }
       const small = { ...plain, ...text('d', 13), name: 'small.txt' }
-      const reply = await invoke('blind', [...ids.map((file_id) => ({ file_id })), small])
+      const reply = await invoke('wide', [...ids.map((file_id) => ({ file_id })), small])
       assert.equal(reply.status, 200, reply.text)
-      const shown = (await receiptOf('blind', reply)).attachments.map((one: { shown_as: string }) => one.shown_as)
-      assert.deepEqual([shown[2], shown[3]], ['omitted', 'text'])
+      const shown = (await receiptOf('wide', reply)).attachments
+      assert.deepEqual(
+        shown.map(({ shown_as, note }: { shown_as: string; note: string | null }) => [shown_as, note]),
+        [
+          ['text', null],
+          ['text', 'the first 400000 of 400001 bytes'],
+          ['omitted', 'the attachments contain too much text in total'],
+          ['text', null],
+        ],
+      )
     })
 
     test("a project's provider can say which of its models support images", async () => {

@@ -150,14 +150,17 @@ for (const engine of NODE_STORY_ENGINES) {
 
     test('a per-user budget limits each user separately, and every budget that applies must have enough left', async () => {
       const agent = await agentWith()
-      const each = await budget({ scope: { type: 'user' }, limit: { runs: 1 } })
-      const all = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 2 } })
+      const each = await budget({ scope: { type: 'user' }, limit: { runs: 2 } })
+      const all = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 3 } })
       const statuses = []
-      for (const user_id of ['ada', 'ada', 'bob', 'cyd']) statuses.push((await invoke(agent, { user_id })).status)
-      assert.deepEqual(statuses, [200, 429, 200, 429])
+      for (const user_id of ['ada', 'bob', 'bob', 'bob', 'cyd'])
+        statuses.push((await invoke(agent, { user_id })).status)
+      assert.deepEqual(statuses, [200, 200, 200, 429, 429])
       assert.deepEqual(await spentOf(each, 'ada'), { used: 1, reserved: 0 })
+      const { subject, used } = (await service.call('GET', `/v1/budgets/${each}`)).body.data
+      assert.deepEqual([subject, used], ['bob', 2], 'without a subject, the one that has used the most is shown')
       assert.deepEqual(await spentOf(each, 'cyd'), { used: 0, reserved: 0 })
-      assert.deepEqual(await spentOf(all), { used: 2, reserved: 0 })
+      assert.deepEqual(await spentOf(all), { used: 3, reserved: 0 })
       assert.equal((await service.call('DELETE', '/v1/users/ada')).status, 200)
       assert.deepEqual(await spentOf(each, 'ada'), { used: 0, reserved: 0 }, 'an erased user is not counted any more')
       await service.call('DELETE', `/v1/budgets/${each}`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
+import { startModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -146,12 +147,23 @@ onAnyEngine(
       assert.match(await startRun(agent, 'write', 'gus'), /not among those of the connection wide/)
     })
 
-    test('ask for more before they say which tools they have: the model asks for the sign-in, and has the tools then', async () => {
+    test('ask for more before they say which tools they have: the model asks for the sign-in, and has the tools then', async (t) => {
       await put('shy', { kind: 'mcp', url: notes.url })
       const agent = await mcpAgent('shy')
+      const model = await startModelServer()
+      t.after(() => model.close())
+      const provider = { type: 'openai', base_url: model.url, api_key: 'sk-x' }
+      assert.ok((await service().call('PUT', '/v1/providers/seen', { body: provider })).status < 300)
+      const tools = [{ type: 'mcp', url: notes.url, connection: 'shy' }]
+      const seen = await newAgent(service(), { model: 'seen/test-model', tools })
+      const offered = async () => {
+        await startRun(seen, 'Hi', 'joe')
+        return model.requests.at(-1)?.body.tools?.map((tool) => tool.function.name)
+      }
       server.next = 'joe'
       await connect(service, 'shy', 'joe')
       listing = 'notes.list'
+      assert.deepEqual(await offered(), ['connect_shy'])
       const { path, approval } = await startWaiting(service(), agent, 'connect', { user_id: 'joe' })
       const { connection } = (await service().call('GET', approval)).body.data
       const page = await new Browser(service).signIn(connection.url)
@@ -160,6 +172,7 @@ onAnyEngine(
       await service().call('POST', confirm, { body: { user_id: 'joe' } })
       assert.match((await untilStatus(service(), path, 'completed')).response, /signed in to shy\. Use its tools now/)
       assert.equal(await ask(agent, 'joe'), 'notes of joe')
+      assert.deepEqual(await offered(), ['whoami', 'write'])
       listing = 'notes.read'
     })
 

@@ -8,6 +8,7 @@ import type OpenAI from 'openai'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { checkEvents, gathered, openaiClient } from '../support/clients/openai.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
+import { startModelServer } from '../support/outside/model-server.ts'
 import { signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -69,6 +70,24 @@ onAnyEngine(
         const { status: now } = await client.getTask({ tenant: '', id: task.id })
         return now?.state === TASK_STATE_COMPLETED
       })
+    })
+
+    test('A2A: a task that also asks a question needs an answer, because the sign-in alone is not enough', async (t) => {
+      const model = await startModelServer()
+      t.after(() => model.close())
+      const provider = { type: 'openai', base_url: model.url, api_key: 'sk-x' }
+      assert.ok((await service().call('PUT', '/v1/providers/both', { body: provider })).status < 300)
+      const question = { name: 'ask_person', arguments: { question: 'Which berth?' } }
+      model.reply({ calls: [{ name: 'whoami', arguments: {} }, question] })
+      const { tools } = whoamiAgent(server)
+      const asking = await newAgent(service(), {
+        model: 'both/test-model',
+        tools: [...tools, { type: 'ask_person' }],
+        auth: { type: 'jwt', secret: SECRET },
+      })
+      const client = await connectA2a(service(), asking, { key: await keyOf('fay') })
+      const task = (await client.sendMessage(saying('Who am I, and where?'))) as Task
+      assert.deepEqual([task.status?.state, wordsOf(task)], [TASK_STATE_INPUT_REQUIRED, 'Which berth?'])
     })
 
     test('MCP: the answer of the tool, its progress and its task have the link', async (t) => {

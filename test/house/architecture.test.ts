@@ -6,6 +6,7 @@ import { CONSOLE_FLOORS, floorOf, wrongConsoleArrows } from '../support/house/co
 import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from '../support/house/house-names.ts'
 import { ROOMS, roomOf, wrongArrows } from '../support/house/house-rules.ts'
 import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from '../support/house/imports.ts'
+import { unorderedLocks } from '../support/house/lock-rules.ts'
 import { OF_ALL_PROJECTS, unboundStatements, uncheckedLookups } from '../support/house/project-rules.ts'
 import { copiedContexts, unsaidNeeds } from '../support/house/signatures.ts'
 
@@ -152,6 +153,18 @@ describe('the house', () => {
 
   test('an operation that looks up a row by the id in the request asks whether the actor may know of it', () => {
     assert.deepEqual(uncheckedLookups(sources), [])
+  })
+
+  test('a statement that waits for locks says which row it locks, or in which order', () => {
+    assert.deepEqual(unorderedLocks(sources), [])
+    const inOrder = sources.filter(({ text }) => /orderBy\([^\n]*\.forUpdate\(\)/.test(text))
+    assert.ok(inOrder.length > 1, 'looked at the right statements')
+    const planted = inOrder.map(({ file, text }) => ({ file, text: text.replaceAll(/\.orderBy\('\w+'\)/g, '') }))
+    const found = planted.filter((source) => unorderedLocks([source]).length > 0)
+    assert.deepEqual(
+      found.map(({ file }) => file),
+      inOrder.map(({ file }) => file),
+    )
   })
 
   test(`the table of words has at most ${MOST_WORDS}`, () => {

@@ -472,7 +472,9 @@ test('scoring only a part finds the same best memories, even if their words are 
 
 test('scoring only a part finds the oldest memory by its rare word, even if newer ones have many of the common words', () => {
   const words = Array.from({ length: 40 }, (_, i) => `word${i}`)
-  const newer = Array.from({ length: 3000 }, (_, i) => words.filter((_word, at) => (i * 7 + at * 11) % 2 === 0).join(' '))
+  const newer = Array.from({ length: 3000 }, (_, i) =>
+    words.filter((_word, at) => (i * 7 + at * 11) % 2 === 0).join(' '),
+  )
   const postings = remembered(...apart([`lantern ${words.join(' ')}`, ...newer]))
   const question = questionOf(`${words.join(' ')} lantern`, 0)
   const scorer = new Scorer()

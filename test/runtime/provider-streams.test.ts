@@ -167,9 +167,19 @@ describe('a provider that sends too much, or odd numbers', () => {
   })
 
   test('tokens that cannot be are estimated instead', async () => {
-    const usage = '"usage":{"prompt_tokens":1e300,"completion_tokens":1e400,"total_tokens":-5}'
-    const said = event({ choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: 'stop' }] })
-    const { usage: counted } = await outcomeOf(`${said}data: {"choices":[],${usage}}\n\n`)
-    assert.ok(counted.total_tokens > 0 && counted.total_tokens < 1_000, JSON.stringify(counted))
+    const totalOf = async (usage: string) => {
+      const said = event({ choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: 'stop' }] })
+      const { usage: counted } = await outcomeOf(`${said}data: {"choices":[],"usage":${usage}}\n\n`)
+      return counted.total_tokens
+    }
+    const most = 1e12
+    assert.equal(await totalOf(`{"prompt_tokens":${most},"completion_tokens":1}`), most + 1)
+    for (const usage of [
+      `{"prompt_tokens":1e300,"completion_tokens":1e400,"total_tokens":-5}`,
+      `{"prompt_tokens":${most + 1},"completion_tokens":${most + 1}}`,
+    ]) {
+      const total = await totalOf(usage)
+      assert.ok(total > 0 && total < 1_000, String(total))
+    }
   })
 })

@@ -200,6 +200,11 @@ onAnyEngine(
         assert.deepEqual({ memories, invocations, replies }, { memories: 3, invocations: 1, replies: 3 })
         const left = await exported(anna.user_id)
         assert.ok(left.length > 0 && left.every(({ agent_id }) => agent_id === two))
+        const usersOf = async (agent: string) => {
+          const { body } = await service().call('GET', `/v1/usage?group_by=user&agent_id=${agent}`)
+          return body.data.rows.map(({ user_id }: { user_id: string | null }) => user_id)
+        }
+        assert.deepEqual([await usersOf(one), await usersOf(two)], [[null], [anna.user_id]])
         assert.deepEqual(await tablesWith(storeOf(service()), `${anna.word}b`), [
           'memories',
           'invocations',
