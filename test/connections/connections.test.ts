@@ -3,9 +3,10 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { rowsOf } from '../support/inside.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onBothEngines } from '../support/service/service.ts'
-import { decide, startWaiting, untilStatus } from '../support/slices/approvals.ts'
+import { approver, decide, startWaiting, untilStatus } from '../support/slices/approvals.ts'
 import { Browser, CONNECTED, connect, PUBLIC_URL, toServer, whoamiAgent } from '../support/slices/connections.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -154,6 +155,21 @@ onBothEngines(
       )
       assert.match(await answerTo('ann'), /you are ann/)
       assert.deepEqual(server.called, ['ann', 'ann'])
+    })
+
+    test('a call that needs an approval and then a sign-in is found by its ID as what it waits for now', async () => {
+      const careful = await newAgent(service(), whoamiAgent(server, 'desk', { approval: 'always' }))
+      const { path, approval } = await startWaiting(service(), careful, 'Who am I?', { user_id: 'yan' })
+      const shown = async () => {
+        const { kind, status } = (await service().call('GET', approval)).body.data
+        return `${kind} ${status}`
+      }
+      assert.equal(await shown(), 'tool pending')
+      const decided = await decide(service(), approval, await approver(service()), { decision: 'approve' })
+      assert.equal(decided.status, 200, decided.text)
+      await until('it waits for the sign-in', async () => (await shown()) === 'connection pending')
+      assert.equal((await decide(service(), approval, service().admin, { decision: 'reject' })).status, 200)
+      assert.match((await untilStatus(service(), path, 'completed')).response, /The user did not sign in/)
     })
 
     test("each user's run sends their own token; without a user the model is told; another user's run waits", async () => {

@@ -394,7 +394,7 @@ for (const engine of NODE_STORY_ENGINES) {
       const { body } = await queue('next 10 ms', 'interactive', context)
       await ended(agent, body.data.request_id)
       const took = performance.now() - sent
-      assert.ok(took < 1_000 * 3, `${took} ms`)
+      assert.ok(took < 5_000, `${took} ms`)
       const waits = await receipt(agent, batch.body.data.request_id)
       assert.equal(waits.status, 'queued')
       assert.equal(waits.queue.reason, 'order')
