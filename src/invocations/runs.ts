@@ -174,8 +174,8 @@ export async function announceQueued(db: Database, { project_id, seq: agent_seq 
 export const take: (db: Database, options: TakeOptions) => ReturnType<typeof takeQueued> = takeQueued
 
 /**
- * Stores steps of a run and their usage, and renews its lease. Returns the new lease, or undefined if this node has
- * lost the run; then nothing is written, and the run must stop here.
+ * Stores steps of a run and their usage, and renews its lease. Returns false if this node has lost the run; then nothing
+ * is written, and the run must stop here.
  *
  * Dies before: the next attempt does the steps again. Dies after: it continues after them.
  */
