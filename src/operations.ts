@@ -1,6 +1,6 @@
 import { checkRemote } from './agents/check-remote-agent.ts'
 import { createAgent } from './agents/create-agent.ts'
-import { deleteAgent } from './agents/delete-agent.ts'
+import { deleteAgent } from './invocations/across/delete-agent.ts'
 import { getAgent } from './agents/get-agent.ts'
 import { listAgents } from './agents/list-agents.ts'
 import { listInvocable } from './agents/list-invocable.ts'
