@@ -123,15 +123,15 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    for (const before of [[], ['Earlier']]) {
-      const what = before.length > 0 ? 'the exchanges before' : 'nothing, if nothing was said before'
+    for (const earlier of [[], ['Earlier']]) {
+      const what = earlier.length > 0 ? 'the exchanges before' : 'nothing, if nothing was said before'
       test(`after a decision, the model sees ${what} the message, and nothing that was said meanwhile`, async () => {
         model.reset()
         const agent = await newAgent(service, { model: 'local/tiny', tools: refundingAgent(till).tools })
         const context = { user_id: 'bea', session_id: 's1' }
         const say = (message: string) =>
           service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
-        for (const message of before) await say(message)
+        for (const message of earlier) await say(message)
         model.reply({ calls: [{ name: 'refund', arguments: { order: 'meanwhile', amount: 1 } }] })
         const { path, approval } = await startWaiting(service, agent, 'Refund it', context)
         assert.equal((await say('Later')).status, 200)
@@ -141,7 +141,7 @@ for (const engine of ANY_ENGINE) {
           request?.body.messages.filter(({ role }) => role === 'user').map(({ content }) => content)
         const prompts = model.requests.map(said)
         assert.deepEqual(prompts.at(-1), prompts.at(-3))
-        assert.deepEqual(prompts.at(-1), [...before, 'Refund it'])
+        assert.deepEqual(prompts.at(-1), [...earlier, 'Refund it'])
       })
     }
 

@@ -24,10 +24,9 @@ export const deleteAgent = operation({
   input: { params: AgentParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, context) {
-    const { db, newId, now } = context
+  async run({ params }, { db, events, newId, now }) {
     const agent = await agents.lock(db, params.agent_id)
-    await cancelActive(agent, context)
+    await cancelActive(agent, { db, events, now })
     await agents.remove(db, params.agent_id)
     // Its logs, metrics and memory can no longer be reached. There may be many, so they are removed in the background.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', run_at: now() })

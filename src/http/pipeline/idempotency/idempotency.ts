@@ -2,13 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { ApiError, StillRunning } from '../../../errors.ts'
 import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
-import type { RepeatableRequest } from '../../../operation/context.ts'
 import type { Parts } from '../../../operation/parts.ts'
 import { commitUnlessTaken } from '../../../storage/journal/journal.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { keepLeases, LEASE_MS, type Lease, newOwner } from '../../../storage/leases/lease.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
-import type { Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
+import type { FollowRun, Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
 import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
 import { RunningRequests } from './running-requests.ts'
 
@@ -20,9 +19,6 @@ type Options = Pick<Parts, 'journal' | 'storage' | 'keyring' | 'now' | 'log' | '
   leaseMs?: number
   waitMs?: number
 }
-
-/** Answers a repeated request whose run had to wait with the run's current state. */
-type FollowRun = (repeated: RepeatableRequest) => Promise<RenderedReply>
 
 /**
  * Runs a request with an Idempotency-Key only once, no matter how often it is sent. The request claims its key first.

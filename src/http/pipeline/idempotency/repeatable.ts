@@ -42,3 +42,6 @@ export type RunWithClaim = (held: HeldClaim) => Promise<RenderedReply>
 
 /** Runs the request in the transaction that claims its key. */
 export type RunWithin = (db: Database, repeated: RepeatableRequest) => Promise<RenderedReply>
+
+/** Answers a repeated request whose run had to wait with the run's current state. */
+export type FollowRun = (repeated: RepeatableRequest) => Promise<RenderedReply>
