@@ -214,21 +214,23 @@ async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unkn
 }
 
 /**
- * The run that the same request started before its process died. It continues by itself. Undefined if nothing was
- * stored; then the request starts over.
+ * The run that the same request started before its process died, or before the run had to wait. It continues by itself.
+ * Undefined if nothing was stored; then the request starts over.
  */
 async function findEarlier(
   agent_id: string,
   { db, mode, repeatable }: Needs<'db' | 'mode' | 'repeatable'>,
 ): Promise<Earlier | undefined> {
-  const id = repeatable?.earlier
-  if (id === undefined) return undefined
+  if (repeatable?.earlier === undefined) return undefined
+  const { earlier: id } = repeatable
   const agent = await agents.find(db, agent_id)
   const invocation = agent && (await invocations.find(db, agent.seq, id))
   // A failed run frees its key, but only after a client that waits for the answer has received the failure.
-  const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
+  const hasFailed = invocation && isFinal(invocation) && invocation.status !== 'completed'
+  const isFree = mode === 'background' && hasFailed && repeatable.beginAnew
   if (agent && invocation && !isFree) return { agent, invocation }
-  if (await repeatable?.beginAnew()) return undefined
+  if (!repeatable.beginAnew) throw notFound('Invocation', id)
+  if (await repeatable.beginAnew()) return undefined
   throw new StillRunning('Another request with this Idempotency-Key has started. Try again shortly.')
 }
 

@@ -240,6 +240,8 @@ async function remember(
     const { history, recalled, summary } = await readNamed(parts.storage.db, conversation, stored)
     return { history, recalled, summary: summary?.content }
   }
+  // The first attempt found nothing. What was said since came after the message.
+  if (kept.length > 0) return NOTHING
   return parts.recall.remember(conversation, message, definition.memory, meter, signal)
 }
 

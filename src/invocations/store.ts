@@ -161,12 +161,27 @@ async function removeOfMissing(
   if (agents.length === 0) return 0
   const left = await db.selectFrom(table).select('id').where('agent_seq', 'in', agents).limit(limit).execute()
   const ids = left.map(({ id }) => id)
-  if (table === 'runs') for (const id of ids) await cancelBelow(db, id, now)
+  return table === 'runs' ? removeRuns(db, ids, now) : removeWith(db, table, ids)
+}
+
+/** Removes active runs without a receipt, and cancels the runs that they called. */
+export async function removeRuns(db: Database, ids: readonly string[], now: number): Promise<number> {
+  for (const id of ids) await cancelBelow(db, id, now)
+  return removeWith(db, 'runs', ids)
+}
+
+async function removeWith(db: Database, table: 'runs' | 'invocations', ids: readonly string[]): Promise<number> {
   await removeKept(db, ids)
   // Replies contain users' words, and once the runs are gone, nothing says which users they belong to.
   await eraseRepliesAbout(db, ids)
   const { numDeletedRows } = await db.deleteFrom(table).where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Some of an agent's active runs, which nothing else can end until the transaction ends. */
+export function lockActive(db: Database, agent_seq: number, limit: number) {
+  const active = db.selectFrom('runs').selectAll().where('agent_seq', '=', agent_seq).orderBy('id').limit(limit)
+  return (engineOf(db) === 'postgres' ? active.forUpdate() : active).execute()
 }
 
 /** Adds the calls' costs to the receipts of ended runs, in total and for each step. */

@@ -11,13 +11,14 @@ import type { CommitReply, ReplyChannel } from './reply-channel.ts'
 
 /** A request that may be a repeated one. */
 export type RepeatableRequest = {
-  /** The same request, sent earlier, whose process died while it ran. */
+  /** The same request, sent earlier, whose process died while it ran, or whose run had to wait. */
   readonly earlier: string | undefined
   /**
    * Called if nothing of the earlier request is stored: this request starts over, and later ones look for it. Returns
-   * false if another request has taken over.
+   * false if another request has taken over. Undefined if the earlier request was answered, because then it isn't run
+   * again.
    */
-  beginAnew(): Promise<boolean>
+  beginAnew?(): Promise<boolean>
 }
 
 /** Bytes that came with the input of an operation. They are durable when `run` starts. */

@@ -7,7 +7,7 @@ import type { Migration } from '../../src/storage/schema/migration.ts'
 import { MIGRATIONS } from '../../src/storage/schema/released-migrations.ts'
 import { storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import type { ModelServer } from '../support/outside/model-server.ts'
+import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
@@ -122,6 +122,28 @@ for (const engine of ANY_ENGINE) {
         ],
       )
     })
+
+    for (const earlier of [[], ['Earlier']]) {
+      const what = earlier.length > 0 ? 'the exchanges before' : 'nothing, if nothing was said before'
+      test(`after a decision, the model sees ${what} the message, and nothing that was said meanwhile`, async () => {
+        model.reset()
+        const agent = await newAgent(service, { model: 'local/tiny', tools: refundingAgent(till).tools })
+        const context = { user_id: 'bea', session_id: 's1' }
+        const say = (message: string) =>
+          service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+        for (const message of earlier) await say(message)
+        model.reply({ calls: [{ name: 'refund', arguments: { order: 'meanwhile', amount: 1 } }] })
+        const { path, approval } = await startWaiting(service, agent, 'Refund it', context)
+        assert.equal((await say('Later')).status, 200)
+        await decide(service, approval, key, APPROVE)
+        await untilStatus(service, path, 'completed')
+        const said = (request: SeenRequest | undefined) =>
+          request?.body.messages.filter(({ role }) => role === 'user').map(({ content }) => content)
+        const prompts = model.requests.map(said)
+        assert.deepEqual(prompts.at(-1), prompts.at(-3))
+        assert.deepEqual(prompts.at(-1), [...earlier, 'Refund it'])
+      })
+    }
 
     /** Two calls in one answer that both wait; the second expires after an hour. */
     const startTwo = async (name: string) => {

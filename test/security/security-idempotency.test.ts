@@ -170,6 +170,7 @@ onEveryEngine('idempotency', (service, engine) => {
     let time = Date.now()
     const node = (waitMs = 10_000) =>
       new Idempotency({ ...partsOf(service()), now: () => time, leaseMs: LEASE_MS, waitMs })
+    const noRun = () => assert.fail('no run waits')
     const request = (key: string) => ({
       request_id: 'req_1',
       scope: 'key_test',
@@ -184,12 +185,16 @@ onEveryEngine('idempotency', (service, engine) => {
       const begun = Promise.withResolvers<void>()
       const told = Promise.withResolvers<void>()
       let kept: boolean | undefined
-      const reply = on.once(request(key), async ({ complete }) => {
-        begun.resolve()
-        await told.promise
-        kept = await complete({ ...REPLY, body })
-        return { ...REPLY, body }
-      })
+      const reply = on.once(
+        request(key),
+        async ({ complete }) => {
+          begun.resolve()
+          await told.promise
+          kept = await complete({ ...REPLY, body })
+          return { ...REPLY, body }
+        },
+        noRun,
+      )
       return { begun: begun.promise, end: () => told.resolve(), reply, kept: () => kept }
     }
 
@@ -199,13 +204,17 @@ onEveryEngine('idempotency', (service, engine) => {
       const mine = node()
       const held = Promise.withResolvers<RenderedReply>()
       const begun = Promise.withResolvers<void>()
-      const first = mine.once({ ...request('c'), scope: 'a b' }, () => {
-        begun.resolve()
-        return held.promise
-      })
+      const first = mine.once(
+        { ...request('c'), scope: 'a b' },
+        () => {
+          begun.resolve()
+          return held.promise
+        },
+        noRun,
+      )
       await begun.promise
       const second = { ...request('b c'), scope: 'a', fingerprint: 'another' }
-      assert.deepEqual(await mine.once(second, async () => REPLY), REPLY)
+      assert.deepEqual(await mine.once(second, async () => REPLY, noRun), REPLY)
       held.resolve(REPLY)
       await first
       await mine.close()
@@ -215,7 +224,7 @@ onEveryEngine('idempotency', (service, engine) => {
       const [mine, other] = [node(), node()]
       const run = startRun(mine, 'long', 'the only answer')
       await run.begun
-      const second = other.once(request('long'), () => assert.fail('it ran twice'))
+      const second = other.once(request('long'), () => assert.fail('it ran twice'), noRun)
       for (let halves = 0; halves < 6; halves++) {
         time += LEASE_MS / 2
         await until('it is renewed', async () => (await claimOf(service(), 'long'))?.lease_until === time + LEASE_MS)
@@ -249,7 +258,7 @@ onEveryEngine('idempotency', (service, engine) => {
       const run = startRun(mine, 'slow', 'at last')
       await run.begun
       await assert.rejects(
-        impatient.once(request('slow'), () => assert.fail('it ran twice')),
+        impatient.once(request('slow'), () => assert.fail('it ran twice'), noRun),
         { code: 'idempotency_key_in_use', status: 409, retry_after: 1, headers: { 'Retry-After': '1' } },
       )
       run.end()

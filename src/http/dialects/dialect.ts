@@ -93,8 +93,6 @@ export type CallRequest = {
   endsAfter?: string
   idempotencyKey: string | undefined
   writer: Writer
-  /** If a stored reply says that the work continues, returns the call that reads its current state. */
-  present?(stored: RenderedReply): NamedCall | undefined
 }
 
 /** A call that the request itself names. `agent_id` in `params` can be an ID or a name. */

@@ -103,9 +103,9 @@ async function checkCode(
   const isSpent = tried?.ok === false && tried.reason === 'reused'
   const { idempotencyKey: key } = wanted
   const repeatable = isSpent && key !== undefined && repeatableOf(authorised, wanted, key)
-  const answered = repeatable ? await edge.idempotency.findAnswer(repeatable) : undefined
+  const answered = repeatable ? await edge.idempotency.findAnswered(repeatable) : undefined
   if (!answered) requireRight(tried)
-  return answered
+  return answered?.reply
 }
 
 function repeatableOf(

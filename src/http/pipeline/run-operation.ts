@@ -4,7 +4,7 @@ import type { Context, CountRun, RepeatableRequest, Uploads } from '../../operat
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { COMMITTED, type CommitReply, type ReplyChannel } from '../../operation/reply-channel.ts'
+import { AcceptedReply, COMMITTED, type CommitReply, type ReplyChannel } from '../../operation/reply-channel.ts'
 import { auditTarget, type Operation } from '../../operation.ts'
 import type { GivenInput } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
@@ -14,7 +14,8 @@ import { commitPatiently, type LeasedWork } from '../../storage/journal/journal.
 import type { Span } from '../../telemetry/tracing.ts'
 import type { RenderedReply, Writer } from '../dialects/dialect.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
-import type { HeldClaim, Repeatable } from './idempotency/repeatable.ts'
+import type { HeldClaim, KeptReply, Repeatable, RunWithin } from './idempotency/repeatable.ts'
+import { REPLAYED } from './idempotency/replay.ts'
 
 /** How long a client without an `Idempotency-Key` waits for the database. It can't get the answer with another request. */
 const BRIEFLY_MS = 2_000
@@ -63,18 +64,33 @@ export async function runOperation(
   const { method, transaction } = call.operation
   // A client with an Idempotency-Key can retry, so the run continues if the client disconnects.
   const attended = once ? { ...channel, onHangUp: undefined } : channel
+  const follow = (repeated: RepeatableRequest) => followRun(parts, call, attended, repeated)
   if (method === 'GET' || (transaction === false && channel.mode !== 'background')) {
     if (!once) return runAlone(parts, call, attended)
-    return once.idempotency.once(once.repeatable, (held) => runAlone(parts, call, attended, held))
+    return once.idempotency.once(once.repeatable, (held) => runAlone(parts, call, attended, held), follow)
   }
   // This is looked up before the transaction, because transactions that need a second connection could deadlock when
   // all connections are in use.
   const closed = await call.closedAgents()
   const within = { ...call, closedAgents: async () => closed }
   if (!once) return parts.storage.transaction((db) => runWithin(db, parts, within, attended))
-  return once.idempotency.onceWithin(once.repeatable, (db, repeated) =>
-    runWithin(db, parts, within, attended, repeated),
-  )
+  const run: RunWithin = (db, repeated) => runWithin(db, parts, within, attended, repeated)
+  return once.idempotency.onceWithin(once.repeatable, run, follow)
+}
+
+/** Replies with the current state of the run that the same request has started. Nothing is written. */
+async function followRun(
+  parts: Parts,
+  call: Call,
+  channel: ReplyChannel,
+  repeatable: RepeatableRequest,
+): Promise<RenderedReply> {
+  const { db } = parts.storage
+  const commitReply = () => Promise.reject(new Error('a repeated request writes nothing'))
+  const result = await call.operation.run(call.input, contextOf(parts, call, channel, { db, commitReply, repeatable }))
+  const reply = replyTo(parts, call, result)
+  // A stream has received the run's events, so none are made from the reply.
+  return channel.mode === 'stream' ? reply : { ...reply, headers: { ...reply.headers, [REPLAYED]: 'true' } }
 }
 
 /** Runs the operation inside a transaction. Its effects and their audit entry commit together. */
@@ -106,7 +122,7 @@ async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: 
   const commitReply: CommitReply = async (entry, answer, work) => {
     committed = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
     const isWritten = held
-      ? await writeHeld(parts, { entry, work }, committed, held)
+      ? await writeHeld(parts, { entry, work }, committed && keptReply(answer, committed), held)
       : await commitPatiently(entry, work, parts, BRIEFLY_MS)
     return isWritten ? COMMITTED : undefined
   }
@@ -114,8 +130,13 @@ async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: 
   const written = result === COMMITTED ? committed : undefined
   if (isAudited) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(parts, call, result)
-  if (held && !written && !(await held.complete(reply))) throw takenOver()
+  if (held && !written && !(await held.complete(keptReply(result, reply)))) throw takenOver()
   return reply
+}
+
+/** In this mode, only a run that waits has a reply before its answer. */
+function keptReply(result: unknown, reply: RenderedReply): KeptReply {
+  return result instanceof AcceptedReply ? 'waiting' : reply
 }
 
 function contextOf(
@@ -165,7 +186,7 @@ function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknow
 async function writeHeld(
   parts: Parts,
   { entry, work }: { entry: JournalEntry; work: LeasedWork },
-  reply: RenderedReply | undefined,
+  reply: KeptReply | undefined,
   held: HeldClaim,
 ): Promise<boolean> {
   try {

@@ -1,6 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
-import { ApiError, SESSION_BUSY, StillRunning } from '../../errors.ts'
+import { ApiError, notFound, SESSION_BUSY, StillRunning } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { pausedMessage } from '../../operation/pauses.ts'
 import { AcceptedReply } from '../../operation/reply-channel.ts'
@@ -34,6 +34,7 @@ type AnswerNeeds = Needs<'connections' | 'db' | 'pauses' | 'storage'>
 /** Replies with the current state of the earlier run. */
 export async function answerEarlier({ agent, invocation }: Earlier, context: AnswerNeeds) {
   const { db, pauses } = context
+  if (invocation.erased_at !== null) throw notFound('Invocation', invocation.id)
   if (isFinal(invocation)) return getResult(invocation, agent.id)
   if (invocation.status === 'waiting') {
     const approvals = await withSignInLinks(await listAwaited(db, invocation.id), context)

@@ -25,8 +25,13 @@ export type ClaimResult =
   | { state: 'claimed'; earlier: string | undefined }
   | { state: 'running' }
   | { state: 'done'; reply: StoredReply }
+  /** The request has started this run, which had to wait and continues in the background. */
+  | { state: 'waiting'; run: string }
   /** The key belongs to another request. */
   | { state: 'other' }
+
+/** Is stored for a run that waits. The run's receipt will say how it ended, so no words of it are stored here. */
+export const WAITING: StoredReply = { status: 202, headers: {}, body: 'waiting' }
 
 type FoundClaim = Selectable<Tables['claims']>
 
@@ -72,13 +77,13 @@ export async function findSame(
   db: Database,
   { scope, key, fingerprint }: { scope: string; key: string; fingerprint: string },
   now: number,
-): Promise<Extract<ClaimResult, { state: 'done' | 'running' }> | undefined> {
+): Promise<Exclude<ClaimResult, { state: 'claimed' | 'other' }> | undefined> {
   const found = await find(db, scope, key)
   if (!found || found.created_at + VALID_MS <= now) return undefined
   // A request whose process died is run again, and then needs its own one-time code.
   if (found.status === null && found.lease_until <= now) return undefined
   const same = stateOf(found, fingerprint)
-  return same.state === 'done' || same.state === 'running' ? same : undefined
+  return same.state === 'claimed' || same.state === 'other' ? undefined : same
 }
 
 function find(db: Database, scope: string, key: string): Promise<FoundClaim | undefined> {
@@ -100,9 +105,10 @@ function takeOver(db: Database, held: FoundClaim, changes: Updateable<Tables['cl
 
 /** What an active claim means for a request with this fingerprint. */
 function stateOf(found: FoundClaim, asked: string): ClaimResult {
-  const { fingerprint, status, body, key: id } = found
+  const { fingerprint, status, body, request_id, key: id } = found
   if (fingerprint !== asked) return { state: 'other' }
   if (status === null) return { state: 'running' }
+  if (body === WAITING.body && request_id !== null) return { state: 'waiting', run: request_id }
   const headers = jsonOf('reply of Idempotency-Key', { ...found, id })<StoredReply['headers'] | null>('headers')
   return { state: 'done', reply: { status, headers: headers ?? {}, body: body ?? '' } }
 }

@@ -40,13 +40,6 @@ export function keptOf(result: unknown): AnsweredRun {
   return answered
 }
 
-/** Throws the error of a run that has ended without an answer. */
-export function requireAnswer({ error, status }: Pick<AnsweredRun, 'error' | 'status'>): void {
-  if (status === 'completed' || !error) return
-  const { code, message, retry_after } = error
-  throw new ApiError(code, message, retry_after === undefined ? {} : { retry_after })
-}
-
 /** Why the model's last answer stopped early, if it did. */
 export function earlyFinish({ steps }: Pick<AnsweredRun, 'steps'>): 'length' | 'filtered' | undefined {
   return steps.findLast(({ kind }) => kind === 'model')?.finish

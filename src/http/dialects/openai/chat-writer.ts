@@ -4,11 +4,10 @@ import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { RenderedReply, Writer } from '../dialect.ts'
 import {
   type AnsweredRun,
+  answeredOf,
   argumentsText,
   type CallerCall,
   earlyFinish,
-  keptOf,
-  requireAnswer,
   seconds,
   stored,
 } from './answered.ts'
@@ -50,9 +49,7 @@ export class ChatWriter implements Writer {
       const { request_id, ...waits } = result.data as { request_id: string } & Parameters<typeof waitsError>[1]
       return waitsError(request_id, waits)
     }
-    const answered = keptOf(result)
-    if (answered.finished_at === null) return waitsError(answered.request_id)
-    requireAnswer(answered)
+    const answered = answeredOf(result)
     this.#created = seconds(answered.created_at)
     const body = {
       id: completionId(answered.request_id),

@@ -62,13 +62,7 @@ export function waitsError(
   const person = signIn === undefined ? 'is waiting for a person' : `is waiting for a sign-in (${signIn})`
   const waits = reason === undefined ? person : 'is waiting'
   const why = reason === undefined ? '' : ` Reason: ${reason}`
-  const message = `The run ${request_id} ${waits} and continues on its own. Its receipt will contain the answer. To read answers later, use the Responses API: a chat completion can't be read again.${why}`
+  const message = `The run ${request_id} ${waits} and continues on its own. Its receipt will contain the answer. To get the answer here, send the request with an Idempotency-Key and repeat it, or use the Responses API.${why}`
   const error = { message, type: 'invalid_request_error', param: null, code: RUN_WAITS }
   return { status: 400, headers: {}, body: JSON.stringify({ error }) }
-}
-
-/** The run that such an error is about. Undefined for any other reply. */
-export function waitingRun(body: string): string | undefined {
-  const { error } = JSON.parse(body) as { error?: { code: string; message: string } }
-  return error?.code === RUN_WAITS ? /req_\w+/.exec(error.message)?.[0] : undefined
 }

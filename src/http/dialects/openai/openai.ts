@@ -14,7 +14,7 @@ import { ChatWriter } from './chat-writer.ts'
 import { readResponseId, responseId } from './ids.ts'
 import { inputItems } from './input-items.ts'
 import { getModel, listModels } from './models.ts'
-import { openaiError, waitingRun } from './openai-error.ts'
+import { openaiError } from './openai-error.ts'
 import { readModel } from './parameters.ts'
 import { type ResponseObject, responseOf, unansweredResponse, waitingResponse } from './response-object.ts'
 import { readResponses } from './responses-request.ts'
@@ -61,7 +61,7 @@ function routesTo(operations: readonly Operation[]): Route[] {
     {
       ...at('POST', '/v1/chat/completions', invoke),
       agentIn: modelIn,
-      name: (received) => chatCall(invoke, read, received),
+      name: (received) => chatCall(invoke, received),
     },
     {
       ...at('POST', '/v1/responses', invoke),
@@ -101,24 +101,14 @@ function named(
   return { operation, query: {}, sent, mode, last_event_id: undefined, idempotencyKey }
 }
 
-function chatCall(invokeAgent: Operation, getInvocation: Operation, received: ReceivedRequest): NamedCall {
+function chatCall(invokeAgent: Operation, received: ReceivedRequest): NamedCall {
   const sent = readBody(invokeAgent, received.bytes)
   const { chat, agent, ...read } = readChat(sent)
   const mode = chat.stream ? 'stream' : 'reply'
   const includeUsage = chat.stream_options?.include_usage === true
   const { request_id } = received
   const writer = new ChatWriter({ model: chat.model, includeUsage, request_id, now: Date.now() })
-  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, ...read, writer }
-  if (call.idempotencyKey === undefined) return call
-  return { ...call, present: (reply) => presentCall(getInvocation, call, reply) }
-}
-
-/** Shows the current state of a run, because a run that was waiting at the time of the request may have continued. */
-function presentCall(getInvocation: Operation, call: NamedCall, { body }: RenderedReply): NamedCall | undefined {
-  const request_id = waitingRun(body)
-  if (request_id === undefined) return undefined
-  const params = { ...call.params, request_id }
-  return { ...call, operation: getInvocation, params, body: {}, mode: 'reply', idempotencyKey: undefined }
+  return { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, ...read, writer }
 }
 
 function responsesCall(invokeAgent: Operation, streamInvocation: Operation, received: ReceivedRequest): NamedCall {

@@ -7,7 +7,7 @@ import { commitUnlessTaken } from '../../../storage/journal/journal.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { keepLeases, LEASE_MS, type Lease, newOwner } from '../../../storage/leases/lease.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
-import type { Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
+import type { FollowRun, Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
 import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
 import { RunningRequests } from './running-requests.ts'
 
@@ -45,19 +45,22 @@ export class Idempotency {
   }
 
   /** Runs a request that is a single transaction: its claim, its work and its reply commit together. */
-  onceWithin(request: Repeatable, run: RunWithin): Promise<RenderedReply> {
+  onceWithin(request: Repeatable, run: RunWithin, follow: FollowRun): Promise<RenderedReply> {
     const { storage, keyring, now } = this.#parts
     return this.#untilAnswered(request, async (lease) => {
       const end = this.#requests.begin(lease, request.fingerprint, { isLeased: false })
+      let waiting: string | undefined
       try {
-        return await storage.transaction(async (db) => {
+        const answered = await storage.transaction(async (db) => {
           const claimed = await claims.claim(db, lease, request, now())
+          if (claimed.state === 'waiting') waiting = claimed.run
           if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
           const beginAnew = () => claims.nameRequest(db, lease, request.request_id)
           const reply = await run(db, { earlier: claimed.earlier, beginAnew })
           await claims.complete(db, lease, storedReply(reply, request.secret, keyring))
           return reply
         })
+        return waiting === undefined ? answered : await follow({ earlier: waiting })
       } finally {
         end()
       }
@@ -65,10 +68,11 @@ export class Idempotency {
   }
 
   /** Runs a request whose work may take long. Its claim is leased while it runs, and ends with its effects. */
-  once(request: Repeatable, run: RunWithClaim): Promise<RenderedReply> {
+  once(request: Repeatable, run: RunWithClaim, follow: FollowRun): Promise<RenderedReply> {
     const { storage, now, stopping } = this.#parts
     return this.#untilAnswered(request, async (lease, waited) => {
       const claimed = await claims.claim(storage.db, lease, request, now(), this.#insertOf(lease))
+      if (claimed.state === 'waiting') return follow({ earlier: claimed.run })
       if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
       if (!waited || !stopping.aborted) return this.#runHeld(request, lease, claimed.earlier, run)
       await claims.giveUp(storage.db, lease, now())
@@ -77,9 +81,10 @@ export class Idempotency {
   }
 
   /**
-   * The answer to the same request with this key. Waits for it if the request is still running here or on another node.
+   * Whether the same request was answered with this key, and the stored answer. A run that had to wait has none. Waits
+   * if the request is still running here or on another node.
    */
-  async findAnswer(request: Repeatable): Promise<RenderedReply | undefined> {
+  async findAnswered(request: Repeatable): Promise<{ reply: RenderedReply | undefined } | undefined> {
     const { storage, now, waitMs } = this.#parts
     const { scope, key, fingerprint } = request
     const id = JSON.stringify([scope, key])
@@ -88,7 +93,7 @@ export class Idempotency {
       const here = this.#requests.find(id)
       if (here?.fingerprint !== fingerprint) {
         const found = await claims.findSame(storage.db, request, now())
-        if (found?.state !== 'running') return found && this.#answerOf(found, request)
+        if (found?.state !== 'running') return found && { reply: this.#answerOf(found, request) }
       }
       await this.#waitForEnd(id, deadline)
     }
@@ -136,7 +141,7 @@ export class Idempotency {
     return (write) => commitUnlessTaken({ writes: [write] }, this.#parts.journal)
   }
 
-  /** The stored reply. Undefined while the request runs elsewhere. */
+  /** The stored reply. Undefined if there is none. */
   #answerOf(
     found: Exclude<claims.ClaimResult, { state: 'claimed' }>,
     { secret }: Repeatable,
@@ -160,10 +165,12 @@ export class Idempotency {
         beginAnew: () => claims.nameRequest(db, lease, request_id),
         withReply(entry, reply) {
           // If another run has the key by now, this failure isn't returned to any client.
-          const ending = reply ? claims.ending(lease, storedReply(reply, secret, keyring)) : claims.freeing(lease)
+          const kept = reply === 'waiting' ? claims.WAITING : reply && storedReply(reply, secret, keyring)
+          const ending = kept ? claims.ending(lease, kept) : claims.freeing(lease)
           return { ...entry, endings: [...(entry.endings ?? []), ending] }
         },
-        complete: (reply) => claims.complete(db, lease, storedReply(reply, secret, keyring)),
+        complete: (reply) =>
+          claims.complete(db, lease, reply === 'waiting' ? claims.WAITING : storedReply(reply, secret, keyring)),
         standing: () => claims.standing(db, lease),
       })
     } catch (error) {

@@ -22,14 +22,17 @@ export function fingerprint(method: string, path: string, query: string, body: u
   return sha256(`${method} ${path}?${query}\n${canonicalJson(body ?? null)}`)
 }
 
+/** The reply for repeated requests. If the run waits, they get the run's state at their time. */
+export type KeptReply = RenderedReply | 'waiting'
+
 /** The leased right to run a request. Either both its reply and its effects are stored, or neither. */
 export type HeldClaim = RepeatableRequest & {
   /**
    * Adds the reply for repeated requests to the entry. Without a reply, the run has failed, and the key becomes free.
    */
-  withReply(entry: JournalEntry, reply: RenderedReply | undefined): JournalEntry
+  withReply(entry: JournalEntry, reply: KeptReply | undefined): JournalEntry
   /** Stores the reply of a request that has no entry. Returns false if another run has taken over. */
-  complete(reply: RenderedReply): Promise<boolean>
+  complete(reply: KeptReply): Promise<boolean>
   /** `ended` means that this request has ended it, although the database's answer to that commit may be lost. */
   standing(): Promise<'held' | 'ended' | 'lost'>
 }
@@ -39,3 +42,6 @@ export type RunWithClaim = (held: HeldClaim) => Promise<RenderedReply>
 
 /** Runs the request in the transaction that claims its key. */
 export type RunWithin = (db: Database, repeated: RepeatableRequest) => Promise<RenderedReply>
+
+/** Answers a repeated request whose run had to wait with the run's current state. */
+export type FollowRun = (repeated: RepeatableRequest) => Promise<RenderedReply>

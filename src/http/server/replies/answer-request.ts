@@ -4,7 +4,7 @@ import type { Content } from '../../../storage/bytes/content.ts'
 import type { CallRequest, NamedCall, ReceivedRequest, RenderedReply, Route } from '../../dialects/dialect.ts'
 import { receiveUpload } from '../../input/receive-upload.ts'
 import { authoriseNamed } from '../../pipeline/guards/authorise.ts'
-import { isReplay, REPLAYED } from '../../pipeline/idempotency/replay.ts'
+import { isReplay } from '../../pipeline/idempotency/replay.ts'
 import type { AuthorizedCall } from '../../pipeline/request.ts'
 import { runAuthorised } from '../../pipeline/run-authorised.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
@@ -55,14 +55,13 @@ async function answerCall(
   wanted: CallRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const { mode, present } = wanted
+  const { mode } = wanted
   if (mode === 'stream') return answerAsStream(front, authorised, wanted, response)
   const { edge, requests } = front
   const { arrived, operation } = authorised
   const channel = { ...replyChannel(front, authorised, response), mode }
   if (!operation.answer.streams || mode !== 'reply') channel.onHangUp = undefined
-  const done = await runAuthorised(edge, authorised, wanted, channel)
-  const rendered = present ? await atPresent(front, authorised, done, present) : done
+  const rendered = await runAuthorised(edge, authorised, wanted, channel)
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   if (rendered.content) return answerContent(front, authorised, rendered.content, response)
   if (rendered.lines) return answerLines(front, authorised, rendered, response)
@@ -101,7 +100,7 @@ async function answerAsStream(
   const { edge, requests } = front
   const { arrived, operation } = authorised
   const { request_id, headers, dialect } = arrived
-  const { present, writer } = wanted
+  const { writer } = wanted
   const stream = new EventStream(response, headers, writer)
   front.streams.watch(authorised, response)
   const enough = new AbortController()
@@ -111,8 +110,7 @@ async function answerAsStream(
       wanted,
       enough,
     )
-    const done = await runAuthorised(edge, authorised, wanted, channel)
-    const rendered = present ? await atPresent(front, authorised, done, present) : done
+    const rendered = await runAuthorised(edge, authorised, wanted, channel)
     const { status, headers: sent, body } = rendered
     requests.count(arrived, status)
     if (status === 202 && !stream.opened) {
@@ -141,21 +139,6 @@ async function answerAsStream(
     stream.send({ id, event: 'error', data: body })
   }
   stream.end()
-}
-
-/**
- * If the work of a stored reply has continued since, returns the current state of the work instead of the stored reply.
- */
-async function atPresent(
-  { edge }: Front,
-  authorised: AuthorizedCall,
-  rendered: RenderedReply,
-  present: NonNullable<CallRequest['present']>,
-): Promise<RenderedReply> {
-  const call = isReplay(rendered.headers) ? present(rendered) : undefined
-  if (!call) return rendered
-  const now = await runAuthorised(edge, await authoriseNamed(edge, authorised, call), call, PLAIN_REPLY)
-  return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
 }
 
 function replyChannel({ replies }: Front, authorised: AuthorizedCall, response: ServerResponse): ReplyChannel {
