@@ -69,7 +69,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, o?: RequestOptions) => call('getAgent', { params: { agent_id } }, o),
       /** Update an agent. Changes only the fields you send; an object such as `limits` is replaced as a whole. With `digest`, the request fails with 409 if the agent has changed since you read it. `status: paused` cancels active runs and refuses new invocations. Changing `security` or `auth` requires the permission `manage`. */
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
-      /** Delete an agent. Cancels the active runs of the agent, and sends the event `agent.cancelled` for each of them. Then deletes the agent with its deployments, invocations, memory, logs, schedules, triggers and links, and everything that is limited to it: keys, webhooks and budgets. */
+      /** Delete an agent. Cancels the active runs of the agent, and sends the event `agent.cancelled` for up to 500 of them. Then deletes the agent with its deployments, invocations, memory, logs, schedules, triggers and links, and everything that is limited to it: keys, webhooks and budgets. */
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
       /** Test a tool. Calls a tool once, as a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call has real effects, and needs no approval. Nothing is stored except an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),

@@ -506,7 +506,7 @@ class Agents(Group):
         agent_id: str,
         **options: Unpack[RequestOptions],
     ) -> Dict[str, Any]:
-        """Delete an agent. Cancels the active runs of the agent, and sends the event `agent.cancelled` for each of them. Then deletes the agent with its deployments, invocations, memory, logs, schedules, triggers and links, and everything that is limited to it: keys, webhooks and budgets."""
+        """Delete an agent. Cancels the active runs of the agent, and sends the event `agent.cancelled` for up to 500 of them. Then deletes the agent with its deployments, invocations, memory, logs, schedules, triggers and links, and everything that is limited to it: keys, webhooks and budgets."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}", agent_id=agent_id),

@@ -18,7 +18,7 @@ export const deleteAgent = operation({
   path: '/v1/agents/{agent_id}',
   summary: 'Delete an agent',
   description:
-    'Cancels the active runs of the agent, and sends the event `agent.cancelled` for each of them. Then deletes the agent with its deployments, invocations, memory, logs, schedules, triggers and links, and everything that is limited to it: keys, webhooks and budgets.',
+    'Cancels the active runs of the agent, and sends the event `agent.cancelled` for up to 500 of them. Then deletes the agent with its deployments, invocations, memory, logs, schedules, triggers and links, and everything that is limited to it: keys, webhooks and budgets.',
   access: { permission: 'delete', userTokens: true },
   audit: { target: 'agent_id' },
   input: { params: AgentParams },
@@ -34,21 +34,20 @@ export const deleteAgent = operation({
   },
 })
 
-const RUNS_AT_ONCE = 100
+/** More would keep other writers waiting. The rest is removed in the background, without events. */
+const MOST_CANCELLED = 500
 
 /** A node that is running one of them can't store its end any more, so each run has exactly one event. */
 async function cancelActive(agent: Agent, { db, events, now }: Needs<'db' | 'events' | 'now'>): Promise<void> {
   const time = now()
-  for (;;) {
-    const active = await invocations.lockActive(db, agent.seq, RUNS_AT_ONCE)
-    if (active.length === 0) return
-    const ids = active.map(({ id }) => id)
-    const kept = await listKeptRows(db, ids)
-    const cancelled = readable(db, active, (row) => {
-      const { steps } = readKept(kept.get(row.id) ?? [])
-      return endWith(withKept(fromRun(row), steps), 'cancelled', CANCELLED, time)
-    })
-    await invocations.removeRuns(db, ids, time)
-    for (const invocation of cancelled) await events.emit(db, endEvent(invocation, agent))
-  }
+  const active = await invocations.lockActive(db, agent.seq, MOST_CANCELLED)
+  if (active.length === 0) return
+  const ids = active.map(({ id }) => id)
+  const kept = await listKeptRows(db, ids)
+  const cancelled = readable(db, active, (row) => {
+    const { steps } = readKept(kept.get(row.id) ?? [])
+    return endWith(withKept(fromRun(row), steps), 'cancelled', CANCELLED, time)
+  })
+  await invocations.removeRuns(db, ids, time)
+  for (const invocation of cancelled) await events.emit(db, endEvent(invocation, agent))
 }
