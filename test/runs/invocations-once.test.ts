@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { databaseUrl, storeOf } from '../support/inside.ts'
+import { databaseUrl, partsOf, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -91,6 +91,28 @@ onEveryEngine(
       assert.equal(body.pagination.total, 36)
       const logs = await service().call('GET', `/v1/agents/${agent}/logs`)
       assert.equal(logs.body.pagination.total, 36)
+    })
+
+    test('the claims of new keys go through the journal, and repeated requests make no commit fail', async (t) => {
+      const agent = await newAgent(service(), {})
+      const { journal } = partsOf(service())
+      const { commit } = journal
+      let claimed = 0
+      let failed = 0
+      t.after(() => void (journal.commit = commit))
+      journal.commit = async (entry) => {
+        claimed += entry.writes.filter(({ into }) => into.table === 'claims').length
+        return commit(entry).catch((error: unknown) => {
+          failed += 1
+          throw error
+        })
+      }
+      const keys = Array.from({ length: 4 }, () => ({ 'Idempotency-Key': randomUUID() }))
+      const sendAll = () => Promise.all([...keys, ...keys].map((headers) => invoke(service(), agent, headers)))
+      const replies = [...(await sendAll()), ...(await sendAll())]
+      assert.deepEqual([...new Set(replies.map(({ status }) => status))], [200])
+      assert.equal(await countOf(`/v1/agents/${agent}/invocations`), keys.length)
+      assert.deepEqual({ claimed, failed }, { claimed: keys.length, failed: 0 })
     })
 
     test('a failed run frees its key, so a retry runs again', async () => {

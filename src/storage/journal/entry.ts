@@ -10,4 +10,9 @@ export type JournalEntry = {
   endings?: LeaseEnd[]
   /** Set if the entry's place was reserved with `reserve`. It is then accepted no matter how many entries wait. */
   reserved?: boolean
+  /**
+   * Set if a unique index may refuse one of the rows. The entry doesn't share a batch with other entries, which would
+   * have to be written again.
+   */
+  mayBeTaken?: boolean
 }

@@ -78,7 +78,7 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
 /** Returns false if one of the entry's rows exists, or may not exist beside another. Then nothing is written. */
 export async function commitUnlessTaken(entry: JournalEntry, journal: Pick<Journal, 'commit'>): Promise<boolean> {
   try {
-    return await journal.commit(entry)
+    return await journal.commit({ ...entry, mayBeTaken: true })
   } catch (error) {
     if (isDuplicate(error)) return false
     throw error

@@ -41,7 +41,7 @@ const VALID_MS = 24 * 3_600_000
 const FREED = ''
 
 /** Inserts a row, unless one with its key exists. Returns whether it was inserted. */
-export type InsertUnlessTaken = (write: Write) => Promise<boolean>
+type InsertUnlessTaken = (write: Write) => Promise<boolean>
 
 /**
  * Claims a key. One atomic insert decides which request runs. A claim can be taken over if it is older than a day, or

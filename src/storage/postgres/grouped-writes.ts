@@ -11,11 +11,17 @@ type WriteBatch = (db: Database, batch: Batch) => Promise<boolean>
 const BATCH_SIZE = 512
 const MAX_TRIES = 5
 
+/** Entries that may be refused have batches of their own. */
+export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
+  const [others, refusable] = [groups(write, onCommit), groups(write, onCommit)]
+  return (db: Database, entry: JournalEntry) => (entry.mayBeTaken ? refusable : others)(db, entry)
+}
+
 /**
  * Group commit. When a batch has been written, everything that waits becomes the next batch, so one commit serves many
  * requests. There is no timer: an idle service commits immediately, and a slow disk results in larger batches.
  */
-export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
+function groups(write: WriteBatch, onCommit: OnCommit) {
   let queue: PendingWrite[] = []
   let isPumping = false
 

@@ -30,8 +30,9 @@ type OpenMember = { start: (transaction: SqliteTransaction) => void; refuse: (er
 /**
  * Transactions that wait while the writer is busy share its next commit, so one fsync serves them all. Within the group
  * they run one after the other, each in a savepoint, so a failing one doesn't undo the others. The journal's entries
- * are one of these transactions, so a row that several entries add to is written once. There is no timer: an idle
- * service commits immediately, and a slow disk results in larger groups.
+ * are one of these transactions, so a row that several entries add to is written once. Entries that may be refused are
+ * transactions of their own. There is no timer: an idle service commits immediately, and a slow disk results in larger
+ * groups.
  *
  * Transactions whose statements arrive one by one have separate commits, which alternate with the others. So a run's
  * writes never wait for all open transactions of another project.
@@ -115,8 +116,9 @@ export class GroupCommit {
     const known: KnownMember[] = []
     const entries: EntryMember[] = []
     for (const member of group) {
-      if ('entry' in member) entries.push(member)
-      else known.push(member)
+      if (!('entry' in member)) known.push(member)
+      else if (member.entry.mayBeTaken) known.push(alone(member))
+      else entries.push(member)
     }
     if (entries.length > 0) known.push(this.#together(entries))
     try {

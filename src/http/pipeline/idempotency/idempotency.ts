@@ -4,6 +4,7 @@ import { ApiError, StillRunning } from '../../../errors.ts'
 import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import type { Parts } from '../../../operation/parts.ts'
 import { commitUnlessTaken } from '../../../storage/journal/journal.ts'
+import type { Write } from '../../../storage/journal/rows.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { keepLeases, LEASE_MS, type Lease, newOwner } from '../../../storage/leases/lease.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
@@ -13,7 +14,7 @@ import { RunningRequests } from './running-requests.ts'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
-const SEEN_KEYS = 10_000
+const KNOWN_KEYS = 10_000
 
 type Options = Pick<Parts, 'journal' | 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'stopping'> & {
   leaseMs?: number
@@ -27,8 +28,8 @@ export class Idempotency {
   readonly #parts: Required<Options>
   readonly #requests = new RunningRequests()
   readonly #stopRenewing: () => void
-  /** Keys that this node has received. */
-  readonly #seen = new LRUCache<string, true>({ max: SEEN_KEYS })
+  /** For each key that this node has received, the first attempt to claim it. */
+  readonly #firstClaims = new LRUCache<string, Promise<unknown>>({ max: KNOWN_KEYS })
 
   constructor({ leaseMs = LEASE_MS, waitMs = WAIT_MS, ...parts }: Options) {
     this.#parts = { ...parts, leaseMs, waitMs }
@@ -71,7 +72,7 @@ export class Idempotency {
   once(request: Repeatable, run: RunWithClaim, follow: FollowRun): Promise<RenderedReply> {
     const { storage, now, stopping } = this.#parts
     return this.#untilAnswered(request, async (lease, waited) => {
-      const claimed = await claims.claim(storage.db, lease, request, now(), this.#insertOf(lease))
+      const claimed = await this.#claim(request, lease)
       if (claimed.state === 'waiting') return follow({ earlier: claimed.run })
       if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
       if (!waited || !stopping.aborted) return this.#runHeld(request, lease, claimed.earlier, run)
@@ -131,14 +132,24 @@ export class Idempotency {
   }
 
   /**
-   * The claim of a new key is committed together with the writes of other requests. Any other claim is probably taken,
-   * and would make the others' commit fail.
+   * Claims of new keys are committed together. A key that this node has already received is probably taken, and would
+   * make their commit fail.
    */
-  #insertOf({ key }: Lease): claims.InsertUnlessTaken | undefined {
-    const id = JSON.stringify(key)
-    if (this.#seen.has(id)) return undefined
-    this.#seen.set(id, true)
-    return (write) => commitUnlessTaken({ writes: [write] }, this.#parts.journal)
+  async #claim(request: Repeatable, lease: Lease): Promise<claims.ClaimResult> {
+    const { journal, now, storage } = this.#parts
+    const id = JSON.stringify(lease.key)
+    const first = this.#firstClaims.get(id)
+    if (first) {
+      await first
+      return claims.claim(storage.db, lease, request, now())
+    }
+    const insert = (write: Write) => commitUnlessTaken({ writes: [write] }, journal)
+    const claiming = claims.claim(storage.db, lease, request, now(), insert)
+    this.#firstClaims.set(
+      id,
+      claiming.catch(() => {}),
+    )
+    return claiming
   }
 
   /** The stored reply. Undefined if there is none. */
