@@ -6,7 +6,7 @@ import { startService } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 /** What one warm request may run. A change that needs more lays another wire through the path: say why in its commit. */
-const MOST = { files: 74, functions: 265, lookups: 4, rows: 6 }
+const MOST = { files: 74, functions: 262, lookups: 4, rows: 6 }
 const KINDS = ['files', 'functions', 'lookups', 'rows'] as const
 
 const OF_HOUSE = /\/src\/[^?]*\.ts$/

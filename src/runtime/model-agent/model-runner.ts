@@ -21,7 +21,8 @@ export class ModelRunner implements Runner {
     } finally {
       await run.toolbox.close?.()
     }
-    const rounds = roundsForCaller(host.left.steps, request.given?.rounds)
+    const { given } = request
+    const rounds = given?.tools && roundsForCaller(host.left.steps, given.rounds)
     return rounds ? { status: 'completed', rounds } : { status: 'completed' }
   }
 }
