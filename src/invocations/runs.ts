@@ -296,4 +296,4 @@ async function cancelCalled(
  * The same statement checks that the lease has ended, so no run is taken from a live node. `tend-runs.ts` marks the
  * other runs as failed.
  */
-export const takeUp: (db: Database, now: number) => Promise<string[]> = requeueLapsed
+export const takeUp: typeof requeueLapsed = requeueLapsed

@@ -78,9 +78,14 @@ export async function listCancelRequested(db: Database, owner: string): Promise<
 }
 
 /** Runs whose node has died. */
-export async function listLapsed(db: Database, now: number, limit: number): Promise<Invocation[]> {
-  const rows = await db.selectFrom('runs').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit).execute()
-  return readRuns(db, rows, now)
+export async function listLapsed(
+  db: Database,
+  now: number,
+  { limit, except = [] }: { limit: number; except?: readonly string[] },
+): Promise<Invocation[]> {
+  let select = db.selectFrom('runs').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit)
+  if (except.length > 0) select = select.where('id', 'not in', except)
+  return readRuns(db, await select.execute(), now)
 }
 
 export async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {

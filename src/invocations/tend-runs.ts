@@ -40,15 +40,17 @@ function keeping({ live, log, now, storage }: LeaseParts): LeaseUpkeep {
  * their run ended are notified.
  */
 export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'telemetry'>): Promise<void> {
-  // If this process was suspended until its own leases ended, its runs must not be mistaken for a dead node's.
+  const { live, storage, now, log, telemetry } = parts
+  // If this process was suspended until its own leases ended, its runs must not be mistaken for a dead node's: neither
+  // those that it can renew, nor those that are being stored, whose leases it doesn't know yet.
+  const begun = live.all().flatMap(({ abandoned, lease, request_id }) => (abandoned || lease ? [] : request_id))
   await renewHeld(LEASED_RUNS, keeping(parts))
-  const { storage, now, log, telemetry } = parts
   const tell = (request_id: string, fate: string) => {
     telemetry.takeovers.add(1, 'run')
     log.warn({ request_id }, `a run's lease expired, so this node took it over: ${fate}`)
   }
-  const lapsed = await invocations.listLapsed(storage.db, now(), PER_SEARCH)
-  const requeued = lapsed.some(goesOn) ? await takeUp(storage.db, now()) : []
+  const lapsed = await invocations.listLapsed(storage.db, now(), { limit: PER_SEARCH, except: begun })
+  const requeued = lapsed.some(goesOn) ? await takeUp(storage.db, now(), begun) : []
   for (const id of requeued) tell(id, 'queued again')
   for (const invocation of lapsed) {
     if (!goesOn(invocation) && (await fail(invocation, parts))) tell(invocation.id, 'failed')

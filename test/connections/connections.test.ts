@@ -386,6 +386,28 @@ onBothEngines(
       assert.equal((await grantOf('nic')).status, 'revoked')
     })
 
+    test('what a provider says of a failure is in no log, because it may repeat what it was sent', async () => {
+      const from = service().log().length
+      const logged = () => service().log().slice(from)
+      const sent: string[] = []
+      const repeats = (_answer: object, form: string) => {
+        sent.push(...['code', 'code_verifier', 'token'].flatMap((name) => new URLSearchParams(form).get(name) ?? []))
+        return { error: 'invalid_request', error_description: decodeURIComponent(form) }
+      }
+      await connect(service, 'desk', 'ivy')
+      for (const spoil of [repeats, (answer: object) => ({ ...answer, token_type: 7 })]) {
+        server.spoil = spoil
+        await assert.rejects(connect(service, 'desk', 'joe'))
+      }
+      assert.equal(logged().match(/a user could not sign in/g)?.length, 2)
+      server.spoil = repeats
+      assert.equal((await service().call('DELETE', '/v1/connections/desk/grants/ivy')).status, 200)
+      server.spoil = (answer) => answer
+      assert.match(logged(), /a token could not be revoked at the provider/)
+      assert.equal(sent.length, 3)
+      for (const one of [...sent, ...server.given]) assert.ok(!logged().includes(one), one)
+    })
+
     test('tokens are in no table, no log, no event and no reply', async () => {
       const tables = [
         'connection_grants',

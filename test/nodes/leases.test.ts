@@ -4,6 +4,7 @@ import { buildParts } from '../../src/build-parts.ts'
 import { localFetch } from '../../src/cli/connect/local-store.ts'
 import { BackgroundRuns } from '../../src/invocations/queue/background-runs.ts'
 import { takeQueued } from '../../src/invocations/queue/queue-store.ts'
+import { takeUpRuns } from '../../src/invocations/tend-runs.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { announce } from '../../src/storage/database.ts'
 import { inTransaction, liveRun, liveRuns, nodeOf, partsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
@@ -61,6 +62,36 @@ onEveryEngine(
       assert.equal((await reply).status, 200)
       assert.equal((await receiptOf(id)).status, 'completed')
     })
+
+    for (const headers of [{}, { 'Idempotency-Key': 'k1' }]) {
+      const how = Object.keys(headers)[0] ?? 'no header'
+      test(`expires before the node knows that its run is stored, and the run is not taken over (${how})`, async (t) => {
+        const held = await holdRuns(t)
+        const agent = await newAgent(service(), held.agent)
+        const parts = partsOf(service())
+        // The run's row is stored, and the database's answer is on its way.
+        const [isStored, arrives] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
+        const { commit } = parts.journal
+        t.mock.method(parts.journal, 'commit', async (entry: Parameters<typeof commit>[0]) => {
+          const done = await commit(entry)
+          const run = liveRuns(service(), agent)[0]
+          if (run && !run.lease) {
+            isStored.resolve(run.request_id)
+            await arrives.promise
+          }
+          return done
+        })
+        const reply = invoke(agent, headers)
+        const id = await isStored.promise
+        await change(id, { lease_until: 1 })
+        await takeUpRuns(parts)
+        arrives.resolve()
+        held.release()
+        assert.equal((await reply).status, 200)
+        const receipt = await service().call('GET', `/v1/agents/${agent}/invocations/${id}`)
+        assert.equal(receipt.body.data.attempts.length, 1)
+      })
+    }
 
     test("stops the run if it is lost, and the run's result is not stored", LIMIT, async () => {
       const agent = await newAgent(service(), slow(60_000))

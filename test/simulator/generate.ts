@@ -18,9 +18,20 @@ export type Fault =
   | 'kill'
   /** PostgreSQL has committed, and its answer does not arrive. */
   | 'lose a commit'
+  /** The clock jumps, beyond the end of leases. */
+  | 'jump'
+  /** The node stands still until another takes its work for a dead node's, and then goes on. */
+  | 'stand still'
 
-/** When it goes wrong: at which call of a model or tool, or at which commit. */
-export type Moment = { call: number } | { commit: number; isDone: boolean }
+/** By how much the clock jumps. */
+export const JUMP_MS = 45_000
+
+/**
+ * When it goes wrong: at which call of a model or tool, or at which commit. A call at which a node stands still is
+ * answered at once, or after its run is back in the queue, or after the node or another has taken it.
+ */
+export type Moment = { call: number } | { commit: number; isDone: boolean } | StandStill
+export type StandStill = { call: number; isTakenBack: boolean; answered: 'at once' | 'when queued' | 'when taken' }
 
 export type Step =
   | { acts: Act[]; fault?: Fault; at?: Moment }
@@ -28,7 +39,7 @@ export type Step =
   | { pass: number }
   | { restart: true }
 
-export type Abilities = { passesTime: boolean; faults: readonly Fault[] }
+export type Abilities = { passesTime: boolean; standsStill: boolean; faults: readonly Fault[] }
 
 const ENVIRONMENTS = ['production', 'staging']
 const USERS = ['ada', 'bob']
@@ -45,10 +56,15 @@ const EVENTS = [
 /** Of another number than the script, so that a script is the same whether its node dies or not. */
 const MORTAL = 1_000_003
 const MORTAL_SHARE = 1 / 8
+/** The same for scripts whose node stands still. */
+const STILL = 1_000_033
+const STILL_SHARE = 1 / 8
 
 export function scriptOf(seed: number, length: number, abilities: Abilities): Step[] {
   const random = randomOf(seed)
-  const writer = new Writer(random, random.chance(1 / 3), randomOf(seed + MORTAL).chance(MORTAL_SHARE))
+  const isMortal = randomOf(seed + MORTAL).chance(MORTAL_SHARE)
+  const standsStill = !isMortal && randomOf(seed + STILL).chance(STILL_SHARE)
+  const writer = new Writer(random, random.chance(1 / 3), isMortal, standsStill)
   const steps: Step[] = []
   while (steps.length < length) {
     const step = writer.next(abilities)
@@ -67,11 +83,14 @@ class Writer {
   readonly #isRough: boolean
   /** In such a script a node is killed, and nothing else goes wrong. */
   readonly #isMortal: boolean
+  /** Its clock jumps too. */
+  readonly #standsStill: boolean
 
-  constructor(random: Random, isRough: boolean, isMortal: boolean) {
+  constructor(random: Random, isRough: boolean, isMortal: boolean, standsStill: boolean) {
     this.#random = random
     this.#isRough = isRough
     this.#isMortal = isMortal
+    this.#standsStill = standsStill
   }
 
   next(abilities: Abilities): Step {
@@ -79,7 +98,9 @@ class Writer {
     const { passesTime } = abilities
     const faults = this.#isMortal
       ? (['kill', 'kill', 'hang up'] as const)
-      : abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
+      : this.#standsStill && abilities.standsStill
+        ? (['stand still', 'stand still', passesTime ? 'jump' : 'hang up'] as const)
+        : abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
     if (this.#agents().length === 0) return { acts: [this.#createAgent()] }
     const chance = random.next()
     if (chance < 0.06 && passesTime)
@@ -89,6 +110,7 @@ class Writer {
       const fault = random.of<Fault>(faults)
       const act = fault === 'hang up' ? this.#hungUp() : this.#act()
       if (fault === 'kill' || fault === 'lose a commit') return { acts: [act], fault, at: this.#moment(fault) }
+      if (fault === 'stand still' || fault === 'jump') return { acts: [this.#goingOn()], fault, at: this.#standStill() }
       return { acts: [act], fault }
     }
     const acts = [this.#act()]
@@ -100,6 +122,18 @@ class Writer {
     const random = this.#random
     if (fault === 'kill' && random.chance(0.5)) return { call: 1 + random.below(2) }
     return { commit: 1 + random.below(5), isDone: fault !== 'kill' || random.chance(0.5) }
+  }
+
+  /** Mostly a run that another node continues. */
+  #goingOn(): Act {
+    const act = this.#invoke()
+    return this.#random.chance(0.5) ? { ...act, how: 'background' } : this.#maybeOnce(act)
+  }
+
+  #standStill(): StandStill {
+    const random = this.#random
+    const answered = random.of(['at once', 'when queued', 'when queued', 'when taken'] as const)
+    return { call: 1 + random.below(2), isTakenBack: random.chance(0.7), answered }
   }
 
   /** Where the script is then, if everything goes well. */

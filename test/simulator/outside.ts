@@ -23,8 +23,11 @@ export type Outside = {
   secrets: Map<string, string>
   /** The next call of the model about this message is answered only then. Resolves when it has come. */
   hold(message: string, until: Promise<void>): Promise<void>
-  /** The call of a model or tool that comes as this number from now on is not answered: this is done instead. */
-  atCall(number: number, act: () => unknown): void
+  /**
+   * The call of a model or tool that comes as this number from now on is not answered: this is done instead. Or it's
+   * answered after this was done.
+   */
+  atCall(number: number, act: () => unknown, how?: { isAnswered: boolean }): void
   close(): Promise<void>
 }
 
@@ -39,11 +42,13 @@ export async function openOutside(): Promise<Outside> {
   const secrets = new Map<string, string>()
   const held = new Map<string, { until: Promise<void>; came: () => void }>()
   const keysOfCalls = new Set<string>()
-  let strike = { left: 0, act: (): unknown => undefined }
-  const isStruck = () => {
+  let strike = { left: 0, act: (): unknown => undefined, isAnswered: false }
+  const isStruck = async () => {
     strike.left -= 1
-    if (strike.left === 0) strike.act()
-    return strike.left === 0
+    if (strike.left !== 0) return false
+    const { act, isAnswered } = strike
+    await act()
+    return !isAnswered
   }
   const callsOf = (message: string) => (calls[saidIn(message)] ??= { model: 0, tool: 0, refund: 0 })
 
@@ -54,7 +59,7 @@ export async function openOutside(): Promise<Outside> {
       const prompt = promptOf(JSON.parse(body).messages)
       prompts.push(prompt)
       callsOf(prompt.message).model += 1
-      if (isStruck()) return
+      if (await isStruck()) return
       const hold = held.get(prompt.message)
       if (hold) {
         held.delete(prompt.message)
@@ -69,7 +74,7 @@ export async function openOutside(): Promise<Outside> {
       const key = String(request.headers['idempotency-key'])
       if (kind === 'refund' && keysOfCalls.has(key)) wrong.push(`the refund ${key} of ${message} was made again`)
       keysOfCalls.add(key)
-      if (isStruck()) return
+      if (await isStruck()) return
       response.end(kind === 'tool' ? 'looked' : 'refunded')
     } else {
       const { type, data } = JSON.parse(body)
@@ -90,8 +95,8 @@ export async function openOutside(): Promise<Outside> {
     deliveries,
     wrong,
     secrets,
-    atCall(left, act) {
-      strike = { left, act }
+    atCall(left, act, { isAnswered } = { isAnswered: false }) {
+      strike = { left, act, isAnswered }
     },
     hold: (message, until) => new Promise((came) => held.set(message, { until, came })),
     close: server.close,

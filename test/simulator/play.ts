@@ -6,7 +6,7 @@ import { type Answer, emptyWorld, type World } from '../model/world.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { ask, type Client, prepare, send } from './client.ts'
 import { differences, lookAt } from './differences.ts'
-import type { Fault, Moment, Step } from './generate.ts'
+import { type Fault, JUMP_MS, type Moment, type Step } from './generate.ts'
 import { type Outside, openOutside } from './outside.ts'
 import { DONE, follow, isCut, isRepeatable, type Told } from './worlds.ts'
 
@@ -74,7 +74,7 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
       const acts = step.acts.filter(({ by }) => by === 'nobody' || client.secrets.has(by))
       const before = worlds
       const told = await perform(client, stage, acts, step, before)
-      worlds = follow(before, acts, told, step.fault)
+      worlds = step.fault === 'jump' ? followJump(before, acts, told) : follow(before, acts, told, step.fault)
       if (worlds.length === 0) return `${at}: ${contradiction(before, acts, told)}`
     }
     const wasCut = 'acts' in step && isCut(step.fault)
@@ -86,9 +86,41 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
       const { wrong, fitting } = await compare(client, worlds, patience)
       if (wrong !== undefined) return `${at}: ${wrong}`
       worlds = fitting
+      const again = 'fault' in step && step.fault === 'stand still' ? await askedTooOften(client, step.acts) : undefined
+      if (again !== undefined) return `${at}: ${again}`
     }
   }
   return (await compare(client, worlds, patience)).wrong
+}
+
+/** What is due after the jump may be done before the act or after it. */
+function followJump(before: World[], acts: Act[], told: Told): World[] {
+  const passed = structuredClone(before)
+  for (const world of passed) passTime(world, JUMP_MS)
+  const after = follow(before, acts, told, undefined)
+  for (const world of after) passTime(world, JUMP_MS)
+  return [...follow(passed, acts, told, undefined), ...after]
+}
+
+/** The model's rounds are in the receipt. In each attempt but the last, one more call may have been lost. */
+async function askedTooOften(client: Client, acts: Act[]): Promise<string | undefined> {
+  for (const { agent, project, message } of acts.filter((act) => act.do === 'invoke')) {
+    const path = `/v1/agents/${agent}/invocations?limit=100`
+    const { body } = (await send(client, { by: 'root', project }, { method: 'GET', path })) ?? {}
+    const runs = body?.data?.filter((run: { message: string | null }) => run.message?.startsWith(`${message} `)) ?? []
+    const rounds = runs.flatMap(({ steps }: { steps: { kind: string }[] }) =>
+      steps.filter(({ kind }) => kind === 'model'),
+    )
+    const lost = runs.reduce(
+      (sum: number, run: { attempts: unknown[] }) => sum + Math.max(0, run.attempts.length - 1),
+      0,
+    )
+    const asked = client.outside.calls[message]?.model ?? 0
+    const isOver = runs.length > 0 && runs.every(({ status }: { status: string }) => status === 'completed')
+    if (isOver && asked > rounds.length + lost)
+      return `the model was asked ${asked} times about ${message}, its receipts have ${rounds.length} rounds and ${lost} attempts that were lost`
+  }
+  return undefined
 }
 
 async function makeReady(client: Client): Promise<void> {
@@ -112,6 +144,8 @@ async function perform(
     told = await Promise.all(acts.map((act) => ask(client, act)))
     // While something is wrong with the store, an error says nothing about what was done.
     if (fault) told = told.map((answer) => (answer && answer.status < 500 ? answer : undefined))
+    // docs/runs.md: another node has it now, so this answer doesn't say how it ends.
+    if (fault === 'stand still') told = told.map((answer) => (answer?.status === 409 ? undefined : answer))
   }
   if (fault === undefined) await all()
   else {

@@ -2,6 +2,7 @@
 import { type Engine, startService } from '../support/service/service.ts'
 import { type Step, scriptOf } from './generate.ts'
 import { openA2aStage } from './hostile/ask-a2a.ts'
+import { openConnectionStage } from './hostile/ask-connections.ts'
 import { openIdentityStage } from './hostile/ask-identity.ts'
 import { openHostileStage } from './hostile/ask-provider.ts'
 import { openQuestionStage } from './hostile/ask-questions.ts'
@@ -64,6 +65,7 @@ export const HOSTILE = {
   s3: openS3Stage,
   questions: openQuestionStage,
   identity: openIdentityStage,
+  connections: openConnectionStage,
 } satisfies Record<string, (engine: Engine, start: StartSubject) => Promise<HostileStage>>
 
 type Asking = Omit<Wish, 'steps'> & { world: keyof typeof HOSTILE }

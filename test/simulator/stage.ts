@@ -2,16 +2,24 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { requeueLapsed } from '../../src/invocations/queue/queue-store.ts'
+import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
 import { newKey } from '../../src/security/key-format.ts'
-import { databaseUrl } from '../support/inside.ts'
+import { announce } from '../../src/storage/database.ts'
+import { LEASED_JOBS } from '../../src/storage/jobs/jobs.ts'
+import { CLAIMS } from '../../src/storage/leases/claims.ts'
+import { endLeases } from '../../src/storage/leases/lease.ts'
+import { LEASED_DELIVERIES } from '../../src/webhooks/delivery/delivery-queue.ts'
+import { databaseUrl, nodeOf, rowsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
 import { type Engine, type Service, type Settings, startService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
 import { startCommitProxy } from '../support/stores/commit-proxy.ts'
 import { freshPostgres, freshSqlite } from '../support/stores/fresh-store.ts'
 import { storeFolder } from '../support/stores/store-folder.ts'
 import { breakConnectionOnce, refuse } from '../support/stores/unwilling-store.ts'
-import type { Abilities, Fault, Moment, Step } from './generate.ts'
+import { type Abilities, type Fault, JUMP_MS, type Moment, type StandStill, type Step } from './generate.ts'
 import { type MortalNode, mortalNode } from './mortal-node.ts'
 import { type OlderService, startOlder } from './older-service.ts'
 import type { Outside } from './outside.ts'
@@ -37,8 +45,8 @@ const FAULTS: Record<Engine, readonly Fault[]> = {
  */
 export const abilitiesOf = (engine: Engine, checkout?: string): Abilities =>
   checkout === undefined
-    ? { passesTime: engine === 'sqlite', faults: FAULTS[engine] }
-    : { passesTime: false, faults: ['hang up'] }
+    ? { passesTime: engine === 'sqlite', standsStill: true, faults: FAULTS[engine] }
+    : { passesTime: false, standsStill: false, faults: ['hang up'] }
 
 export function openStageOf(engine: Engine, checkout?: string): OpenStage {
   if (checkout === undefined) return (outside, steps) => openStage(engine, outside, steps)
@@ -75,11 +83,25 @@ async function openTogether(engine: Engine, outside: Outside, losesCommits: bool
       for (const node of nodes) await node.restart()
     },
     async during(fault, work, at) {
-      if (fault !== 'lose a commit') return during(service, fault, work)
+      if (fault !== 'lose a commit' && fault !== 'stand still' && fault !== 'jump') return during(service, fault, work)
       only = service
-      proxy?.loseCommit(at && 'commit' in at ? at.commit : 1)
-      await work()
-      proxy?.keepCommits()
+      if (at && 'answered' in at) {
+        let suffered: Promise<void> | undefined
+        const act = async () => {
+          if (fault === 'jump') return passOn(service, JUMP_MS)
+          const { queued, taken } = standStill(service, nodes[1] ?? service, at)
+          suffered = taken
+          if (at.answered !== 'at once') await (at.answered === 'when taken' ? taken : queued)
+        }
+        outside.atCall(at.call, act, { isAnswered: true })
+        await work()
+        outside.atCall(0, () => {})
+        await suffered
+      } else {
+        proxy?.loseCommit(at && 'commit' in at ? at.commit : 1)
+        await work()
+        proxy?.keepCommits()
+      }
       only = undefined
     },
     close: () => owned.disposeAsync(),
@@ -213,7 +235,39 @@ async function killDuring(
   outside.atCall(0, () => {})
 }
 
-const WRITES: Record<Exclude<Fault, 'hang up' | 'kill' | 'lose a commit'>, 'a new run' | 'the end of a run'> = {
+/**
+ * The node has stood still until its leases ended. Another one, which has no room itself, has put its runs back into the
+ * queue, or takes them.
+ */
+function standStill(
+  node: Service,
+  other: Service,
+  { isTakenBack }: StandStill,
+): { queued: Promise<void>; taken: Promise<void> } {
+  const db = storeOf(node)
+  const [name, now] = [nodeOf(node), node.now()]
+  const queue = async () => {
+    for (const leased of [LEASED_RUNS, LEASED_DELIVERIES, LEASED_JOBS, CLAIMS]) await endLeases(db, leased, name, now)
+    if (isTakenBack) await requeueLapsed(db, now)
+    wakeJobs(isTakenBack ? node : other)
+  }
+  const queued = queue()
+  const take = async () => {
+    await queued
+    await until('its runs are taken', async () => {
+      // It has missed what others have announced, so it must read again what it knew.
+      await storageOf(node).transaction((trx) => announce(trx, 'agents'))
+      const runs = await rowsOf(node, 'runs')
+      return runs.every(({ status, lease_until }) => status !== 'queued' && (lease_until === null || lease_until > now))
+    })
+  }
+  return { queued, taken: take() }
+}
+
+const WRITES: Record<
+  Exclude<Fault, 'hang up' | 'kill' | 'lose a commit' | 'jump' | 'stand still'>,
+  'a new run' | 'the end of a run'
+> = {
   'refuse runs': 'a new run',
   'refuse ends': 'the end of a run',
   'break off runs': 'a new run',
@@ -221,7 +275,8 @@ const WRITES: Record<Exclude<Fault, 'hang up' | 'kill' | 'lose a commit'>, 'a ne
 }
 
 async function during(service: Service, fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>): Promise<void> {
-  if (fault === 'kill' || fault === 'lose a commit') throw new Error(`this stage has no ${fault}`)
+  if (fault === 'kill' || fault === 'lose a commit' || fault === 'stand still' || fault === 'jump')
+    throw new Error(`this stage has no ${fault}`)
   const doHarm = fault.startsWith('break off') ? breakConnectionOnce : refuse
   const letGo = await doHarm(service, WRITES[fault])
   try {

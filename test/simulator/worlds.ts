@@ -15,7 +15,8 @@ export type Told = (Answer | undefined)[]
 export const DONE: Answer = { status: 0 }
 
 /** The service has not come to the end of what it did, or does not know whether it has. */
-export const isCut = (fault: string | undefined): boolean => fault === 'kill' || fault === 'lose a commit'
+export const isCut = (fault: string | undefined): boolean =>
+  fault === 'kill' || fault === 'lose a commit' || fault === 'stand still'
 
 /** It can be asked for again without a key: what is gone is gone. */
 export const isRepeatable = ({ do: what }: Act): boolean => /^(delete|erase|forget|revoke)/.test(what)

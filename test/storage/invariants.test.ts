@@ -4,6 +4,9 @@ import type { Database } from '../../src/storage/database.ts'
 import { storeOf } from '../support/inside.ts'
 import { stoppedRules, storeRules } from '../support/invariants/rules.ts'
 import { alterStore, underAllRules } from '../support/invariants/watch-invariants.ts'
+import { cpuTime } from '../support/running/cpu-time.ts'
+import { standStill } from '../support/running/stand-still.ts'
+import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -79,11 +82,37 @@ describe('a stopped service', () => {
     clearInterval(timer)
   })
 
+  test('has never held the event loop', async () => {
+    let isSlow = false
+    const now = () => {
+      if (isSlow) work(70)
+      isSlow = false
+      return Date.now()
+    }
+    const service = await startService('sqlite', {}, {}, { now })
+    // Neither the test's own work counts, nor a machine that stands still.
+    work(70)
+    await standStill(100)
+    isSlow = true
+    await until('the service has asked for the time', () => !isSlow)
+    await assert.rejects(service.stop(), (error: Error) => {
+      const [first, ...others] = error.message.match(/the event loop was held for .*/g) ?? []
+      assert.match(first ?? '', /held for \d+ ms, \d+ % of it in .*now \(test\/storage\/invariants.* \(src\//)
+      assert.deepEqual(others, [])
+      return true
+    })
+  })
+
   test('is checked with rules of each kind', () => {
     assert.ok(storeRules('sqlite').length > 25 && stoppedRules('service:1').length > 4)
     assert.equal(new Set(storeRules('postgres').map(({ name }) => name)).size, storeRules('postgres').length)
   })
 })
+
+/** Uses the processor for so long. */
+function work(ms: number): void {
+  for (const end = cpuTime() + ms; cpuTime() < end; );
+}
 
 /** An agent, a budget, and a run that is remembered. */
 async function fill(service: Service): Promise<void> {

@@ -55,7 +55,7 @@ const STEPS = {
     await queue.requeueLapsed(db, now + HOUR_MS)
   },
   async end(_: number, { db, journal, now }: World) {
-    const [lapsed] = await invocations.listLapsed(db, now + HOUR_MS, 1)
+    const [lapsed] = await invocations.listLapsed(db, now + HOUR_MS, { limit: 1 })
     if (!lapsed) return
     const ended = { ...lapsed, status: 'completed', finished_at: now } as EndedInvocation
     await journal.commit({ writes: [rows.receiptWrite(ended)], endings: [rows.ending(ended.id, 'node', false)] })

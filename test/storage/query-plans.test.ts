@@ -38,7 +38,7 @@ onBothStores('query plans', (opened, engine) => {
 
   test('runs of dead nodes are found among the active runs, and queued again from there', async () => {
     for (const work of [
-      (db: Database) => invocations.listLapsed(db, 0, 100),
+      (db: Database) => invocations.listLapsed(db, 0, { limit: 100 }),
       (db: Database) => queue.requeueLapsed(db, 0),
       (db: Database) => endLeases(db, LEASED_RUNS, 'service:', 0),
     ]) {

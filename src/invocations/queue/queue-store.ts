@@ -262,15 +262,15 @@ export async function isStillTaken(db: Database, lease: Lease): Promise<boolean>
 }
 
 /** Returns runs of dead nodes to the queue if they should continue, and returns their IDs. */
-export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
-  const requeued = await db
+export async function requeueLapsed(db: Database, now: number, except: readonly string[] = []): Promise<string[]> {
+  let lapsed = db
     .updateTable('runs')
     // The time during which no node was alive must not count against the agents' time limits.
     .set((row) => ({ ...QUEUED_AFTER_LOSS, lapses: row('lapses', '+', 1), deadline_at: null }))
     .where(hasLapsed(LEASED_RUNS, now))
     .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
-    .returning('id')
-    .execute()
+  if (except.length > 0) lapsed = lapsed.where('id', 'not in', except)
+  const requeued = await lapsed.returning('id').execute()
   return requeued.map(({ id }) => id)
 }
 

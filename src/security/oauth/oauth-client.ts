@@ -98,7 +98,7 @@ export class OAuthClient {
       if (!(error instanceof OAuthFailure) || error.kind !== 'refused') throw error
       if (error.code !== undefined) return CLIENT_ANSWERS[error.code]
       // 401 without a code: the provider asks for another client secret.
-      return error.cause instanceof openid().WWWAuthenticateChallengeError ? false : undefined
+      return error.isChallenge ? false : undefined
     }
   }
 
@@ -215,7 +215,8 @@ async function asking<T>(work: () => Promise<T>): Promise<T> {
     const code = errorCodeOf(error)
     if (isRefusal(error)) {
       const message = `the provider refused${code ? ` (${code})` : ''}`
-      throw new OAuthFailure('refused', message, { cause: error, ...(code && { code }) })
+      const isChallenge = error instanceof openid().WWWAuthenticateChallengeError
+      throw new OAuthFailure('refused', message, { cause: error, isChallenge, ...(code && { code }) })
     }
     throw new OAuthFailure('unavailable', reasonOf(error), { cause: error })
   }

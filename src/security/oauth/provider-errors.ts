@@ -35,16 +35,38 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
+ * The error as it can be logged, without the provider's reply. A reply contains tokens, or repeats what it was sent, and
+ * libraries attach it to their errors.
+ */
+export function withoutReply(error: Error): Error {
+  const { name, message, stack, cause, code, status }: Error & { code?: unknown; status?: unknown } = error
+  const plain = new Error(message, cause instanceof Error ? { cause: withoutReply(cause) } : {})
+  return Object.assign(plain, {
+    name,
+    stack,
+    ...(code !== undefined && { code }),
+    ...(status !== undefined && { status }),
+  })
+}
+
+/**
  * Why a provider can't be used. `unavailable`: it doesn't answer at the moment. `refused`: it refuses, with an error
  * code of the protocol. `unusable`: its metadata can't work.
  */
 export class OAuthFailure extends Error {
   readonly kind: 'unavailable' | 'refused' | 'unusable'
   readonly code: string | undefined
+  /** The provider asks for other credentials of this client. */
+  readonly isChallenge: boolean
 
-  constructor(kind: OAuthFailure['kind'], message: string, { code, cause }: { code?: string; cause?: unknown } = {}) {
-    super(message, { cause })
+  constructor(
+    kind: OAuthFailure['kind'],
+    message: string,
+    { code, cause, isChallenge = false }: { code?: string; cause?: unknown; isChallenge?: boolean } = {},
+  ) {
+    super(message, cause instanceof Error ? { cause: withoutReply(cause) } : {})
     this.kind = kind
     this.code = code
+    this.isChallenge = isChallenge
   }
 }

@@ -46,6 +46,9 @@ export function watchOpened<T>(start: () => Promise<T>): { started: Promise<T>; 
   return { started: contexts.run(opened, start), opened }
 }
 
+/** Whether this is done on behalf of a service. */
+export const isForService = (): boolean => contexts.getStore() !== undefined
+
 /** What is left open, as text. Things that are just being closed get a moment. */
 export async function leftOpen(opened: OpenThings): Promise<string[]> {
   for (let waited = 0; waited < 200 * PATIENCE && stillOpen(opened).length > 0; waited += 5) await delay(5)

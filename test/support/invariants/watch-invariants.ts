@@ -4,6 +4,7 @@ import type { App } from '../../../src/app.ts'
 import type { Database, Engine } from '../../../src/storage/database.ts'
 import { nodeOf, partsOf, storeOf } from '../inside.ts'
 import { brokenRules } from './check-store.ts'
+import { heldLoop, watchLoop } from './held-loop.ts'
 import { leftOpen, watchOpened } from './left-open.ts'
 
 /**
@@ -36,8 +37,8 @@ const altered = new Set<string>()
 const troubled = new Set<string>()
 
 /**
- * Starts a service that is checked when it stops: its store fulfills all rules, it has given back every lease, and it
- * has closed everything that it opened. If the test provides the database and may take it away, leases may be left.
+ * Starts a service that is checked when it stops: its store fulfills all rules, it has given back every lease, it has
+ * closed everything that it opened, and it has never held the event loop. If the test provides the database and may take it away, leases may be left.
  */
 export async function watchInvariants(
   engine: Engine,
@@ -46,6 +47,7 @@ export async function watchInvariants(
 ): Promise<App> {
   const isWhole = hasAllRules()
   if (!isWhole && !(MOORAGE_TEST_ALL && engine === 'sqlite')) return start()
+  if (isWhole) watchLoop()
   const { started, opened } = isWhole ? watchOpened(start) : { started: start(), opened: new Map() }
   const app = await started
   const { config } = partsOf({ app })
@@ -56,13 +58,15 @@ export async function watchInvariants(
   let checked: Promise<void> | undefined
   const check = async () => {
     await app.stop()
+    const held = heldLoop()
     const left = (nodes.get(store) ?? 1) - 1
     nodes.set(store, left)
     const url = config.database.url ?? ''
     const isTroubled = troubled.has(store)
     const resting = { engine, data: config.data, url, node: nodeOf({ app }), isLast: left === 0, isTroubled }
     const broken = altered.has(store) ? [] : await brokenRules(resting)
-    assert.deepEqual([...broken, ...(await leftOpen(opened))], [], 'the service has stopped, and left this')
+    const wrong = [...held, ...broken, ...(await leftOpen(opened))]
+    assert.deepEqual(wrong, [], 'the service has stopped, and this is wrong')
   }
   return { ...app, stop: () => (checked ??= check()) }
 }

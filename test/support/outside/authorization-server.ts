@@ -28,6 +28,8 @@ export type AuthorizationServer = LocalServer & {
   isCut: boolean
   /** Changes what the metadata say. */
   twist: (metadata: Record<string, unknown>) => object
+  /** Changes what is answered to a form that asks for tokens or takes them back. */
+  spoil: (answer: object, form: string) => object
   /** What was asked of it, as `POST /token refresh_token`. */
   asked: string[]
   /** Every token that it has given. */
@@ -67,6 +69,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     isDown: false,
     isCut: false,
     twist: (metadata) => metadata,
+    spoil: (right) => right,
     asked: [],
     given: new Set(),
     called: [],
@@ -112,12 +115,12 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     if (server.isDown) return say(503, {})
     if (url.pathname === '/.well-known/oauth-authorization-server') return say(200, server.twist(metadataOf(local.url)))
     if (url.pathname === '/authorize') return authorize(url, response)
-    if (url.pathname === '/token') return token(request, asked, say)
+    if (url.pathname === '/token') return token(request, asked, (status, body) => say(status, server.spoil(body, form)))
     if (url.pathname === '/revoke') {
       server.revoked.push(asked.get('token') ?? '')
       const known = refresh.get(asked.get('token') ?? '')
       if (known) ended.add(known.grant)
-      return say(200, {})
+      return say(200, server.spoil({}, form))
     }
     if (url.pathname === '/register') {
       const id = `client-${randomUUID()}`

@@ -29,16 +29,19 @@ export function whoamiAgent({ url }: { url: string }, name = 'desk', tool: objec
 export class Browser {
   readonly #service: () => Service
   readonly cookies = new Map<string, string>()
+  /** The page that it shows. */
+  text = ''
 
   constructor(service: () => Service) {
     this.#service = service
   }
 
   async open(url: string): Promise<Response> {
-    const { response } = await fetchSoon(url.replace(PUBLIC_URL, this.#service().url), {
+    const { response, text } = await fetchSoon(url.replace(PUBLIC_URL, this.#service().url), {
       redirect: 'manual',
       headers: { accept: 'text/html', cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
     })
+    this.text = text
     for (const cookie of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
       if (/Max-Age=0/.test(cookie)) this.cookies.delete(name)

@@ -55,7 +55,7 @@ describe('scripts by seed', () => {
     })
   }
 
-  for (const world of ['tools', 'receiver', 'remote', 'a2a', 'identity', 's3', 'questions'] as const) {
+  for (const world of ['tools', 'receiver', 'remote', 'a2a', 'identity', 'connections', 's3', 'questions'] as const) {
     test(`misbehaving ${world}: the right outcome or a clear failure`, async () => {
       const { asked, wrong } = await askHostile({ world, engine: 'sqlite', seed: SEED, seconds: 1, scripts: 6 })
       assert.deepEqual([asked, wrong], [6, []])
