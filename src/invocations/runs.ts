@@ -9,6 +9,7 @@ import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
 import { requireRoom } from '../projects/project.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { announce, type Database } from '../storage/database.ts'
+import { isDuplicate } from '../storage/failures.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import { commitPatiently } from '../storage/journal/journal.ts'
 import type { Write } from '../storage/journal/rows.ts'
@@ -17,15 +18,7 @@ import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
 import { type EndedInvocation, type Invocation, type Priority, turnOf, type WaitingInvocation } from './invocation.ts'
-import {
-  giveBack,
-  isProjectFull,
-  requeueLapsed,
-  runsOfProject,
-  runsUnderWay,
-  type TakeOptions,
-  takeQueued,
-} from './queue/queue-store.ts'
+import * as queue from './queue/queue-store.ts'
 import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
 import { type AdmitParts, admitInSession, insertCounted, type PutInLine } from './turns/admit-in-session.ts'
@@ -103,15 +96,15 @@ function roomFor(
 ): RawBuilder<SqlBool> {
   const mostOfAgent = definition.limits.max_concurrency
   const mostOfProject = project.limits.concurrent_runs
-  const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
-  const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
+  const ofProject = sql`${queue.runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
+  const ofAgent = sql`${queue.runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
   // The project is checked before the agent, as in the queue.
   return sql<SqlBool>`case when ${mostOfProject === null ? sql`true` : ofProject}
     then ${mostOfAgent === null ? sql`true` : ofAgent} else false end`
 }
 
 async function whyNoRoom(db: Database, agent: Agent, time: number): Promise<AdmissionRefusal> {
-  return (await isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
+  return (await queue.isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
 }
 
 /** The error for a client that waits for the answer. */
@@ -171,7 +164,7 @@ export async function announceQueued(db: Database, { project_id, seq: agent_seq 
  *
  * Dies before: they stay in the queue. Dies after: they are leased to a dead node, and `takeUp` queues them again.
  */
-export const take: (db: Database, options: TakeOptions) => ReturnType<typeof takeQueued> = takeQueued
+export const take: (db: Database, options: queue.TakeOptions) => ReturnType<typeof queue.takeQueued> = queue.takeQueued
 
 /**
  * Stores steps of a run and their usage, and renews its lease. Returns false if this node has lost the run; then nothing
@@ -183,11 +176,15 @@ export async function keep(
   run: LiveRun,
   owner: string,
   writes: Write[],
-  parts: Pick<Parts, 'journal' | 'now'>,
+  parts: Pick<Parts, 'journal' | 'now' | 'storage'>,
 ): Promise<boolean> {
   const lease = { key: [run.request_id], owner, until: parts.now() + LEASE_MS }
   const entry = { writes, endings: [rows.renewal(lease)], reserved: true }
-  const isKept = await commitPatiently(entry, run, parts)
+  const isKept = await commitPatiently(entry, run, parts).catch((error) => {
+    if (!isDuplicate(error)) throw error
+    // The database's answer to an earlier try was lost, and that try has stored the steps.
+    return queue.isStillTaken(parts.storage.db, lease)
+  })
   if (isKept) run.lease = lease
   return isKept
 }
@@ -276,7 +273,7 @@ export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
 /** Another node, or the next start, continues the run. */
 async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Promise<void> {
   await storage.transaction(async (db) => {
-    await giveBack(db, lease)
+    await queue.giveBack(db, lease)
     await announce(db, 'queue')
   })
 }
@@ -296,4 +293,4 @@ async function cancelCalled(
  * The same statement checks that the lease has ended, so no run is taken from a live node. `tend-runs.ts` marks the
  * other runs as failed.
  */
-export const takeUp: typeof requeueLapsed = requeueLapsed
+export const takeUp: typeof queue.requeueLapsed = queue.requeueLapsed

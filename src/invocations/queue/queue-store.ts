@@ -255,7 +255,7 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
     .execute()
 }
 
-/** Whether a run that was taken is still in progress. It isn't if an earlier attempt on the same node has ended it. */
+/** Whether a node still has the lease of a run. It doesn't if the run has ended, or if another node has taken it. */
 export async function isStillTaken(db: Database, lease: Lease): Promise<boolean> {
   const held = await db.selectFrom('runs').select('id').where(isHeld(LEASED_RUNS, lease)).executeTakeFirst()
   return held !== undefined

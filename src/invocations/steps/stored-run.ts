@@ -42,7 +42,7 @@ export type StartedRun = {
 /** What a run writes to the store while it continues and when it ends. */
 export class StoredRun {
   readonly #started: StartedRun
-  readonly #parts: Pick<Parts, 'journal' | 'now'>
+  readonly #parts: Pick<Parts, 'journal' | 'now' | 'storage'>
   readonly #meter: RunMeter
   /** How many of the run's steps are stored. */
   #kept: number
@@ -54,7 +54,7 @@ export class StoredRun {
   /** The ledger lines in the run's last entry. */
   #spent: TakenLines | undefined
 
-  constructor(started: StartedRun, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now'>) {
+  constructor(started: StartedRun, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now' | 'storage'>) {
     this.#started = started
     this.#meter = meter
     this.#parts = parts

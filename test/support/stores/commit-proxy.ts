@@ -7,8 +7,11 @@ const OF_NODES = /"nodes"/
 
 type CommitProxy = {
   url: string
-  /** The connection breaks after that many commits from now on: the commit is done, and its answer is lost. */
-  loseCommit(count: number): void
+  /**
+   * The connection breaks after that many commits from now on: the commit is done, and its answer is lost. With `of`, only
+   * commits count whose statements contain this text.
+   */
+  loseCommit(count: number, of?: string): void
   /** No further commit is lost. Returns whether one was. */
   keepCommits(): boolean
   close(): Promise<void>
@@ -18,9 +21,10 @@ type CommitProxy = {
 export async function startCommitProxy(target: URL): Promise<CommitProxy> {
   const sockets = new Set<Socket>()
   let left = 0
+  let counted = ''
   let wasLost = false
-  const isLost = () => {
-    if (left === 0) return false
+  const isLost = (statements: string) => {
+    if (left === 0 || !statements.includes(counted)) return false
     left -= 1
     wasLost ||= left === 0
     return left === 0
@@ -38,8 +42,8 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
     }
     const cycles = watchRequests(near, far)
     watchReplies(far, near, (isCommitted) => {
-      const { isWrite = false } = cycles.shift() ?? {}
-      return isWrite && isCommitted && isLost()
+      const { isWrite = false, statements = '' } = cycles.shift() ?? {}
+      return isWrite && isCommitted && isLost(statements)
     })
   })
   server.listen(0, '127.0.0.1')
@@ -48,8 +52,9 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
   url.port = String((server.address() as AddressInfo).port)
   return {
     url: url.href,
-    loseCommit(count) {
+    loseCommit(count, of = '') {
       left = count
+      counted = of
       wasLost = false
     },
     keepCommits() {
@@ -64,20 +69,21 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
 }
 
 /** What is asked between two moments at which the server is ready. */
-type Cycle = { isWrite: boolean }
+type Cycle = { isWrite: boolean; statements: string }
 
 /** Passes everything on. The cycles that have ended wait here for their replies. */
 function watchRequests(near: Socket, far: Socket): Cycle[] {
   // The server is ready for the first time when it has let the client in.
-  const ended: Cycle[] = [{ isWrite: false }]
+  const ended: Cycle[] = [{ isWrite: false, statements: '' }]
   const statements = new Map<string, string>()
-  let cycle: Cycle = { isWrite: false }
+  let cycle: Cycle = { isWrite: false, statements: '' }
   const end = () => {
     ended.push(cycle)
-    cycle = { isWrite: false }
+    cycle = { isWrite: false, statements: '' }
   }
   const asks = (text = '') => {
     cycle.isWrite ||= WRITES.test(text) && !OF_NODES.test(text)
+    cycle.statements += text
   }
   let hasBegun = false
   const read = messagesOf()
