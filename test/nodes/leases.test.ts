@@ -28,10 +28,8 @@ onEveryEngine(
     const rowOf = (id: string) => db().selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
     const receiptOf = (id: string) =>
       db().selectFrom('all_invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-    const change = (
-      id: string,
-      fields: { status?: string; owner?: string | null; lease_until?: number | null; lapses?: number },
-    ) => db().updateTable('runs').set(fields).where('id', '=', id).execute()
+    type Fields = { lease_until?: number | null; lapses?: number; cancel_requested_at?: number }
+    const change = (id: string, fields: Fields & { status?: string; owner?: string | null }) => db().updateTable('runs').set(fields).where('id', '=', id).execute()
     /** The run that is in progress, once it is stored. */
     const stored = async (agent: string) => {
       const run = await until('the stored run', () => liveRuns(service(), agent).find(({ lease }) => lease))
@@ -181,6 +179,26 @@ onEveryEngine(
       await until('it is taken again', async () => (await receiptOf(id)).status === 'running')
       answer.resolve()
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
+      assert.equal(calls, 1)
+    })
+
+    test('does not continue a run that was cancelled before this node took it from itself', LIMIT, async (t) => {
+      let calls = 0
+      const tool = await startLocalServer(() => void calls++)
+      t.after(() => tool.close())
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        tools: [{ type: 'http', name: 'act', url: tool.url }],
+        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+      })
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('the tool was called', () => calls === 1)
+      // Another node returned it to the queue, and the run that had called it ended.
+      const queued = { status: 'queued', owner: null, lease_until: null, lapses: 1 }
+      await change(id, { ...queued, cancel_requested_at: service().now() })
+      await inTransaction(service(), (trx) => announce(trx, 'queue'))
+      await until('it has ended', async () => (await receiptOf(id)).status === 'cancelled')
       assert.equal(calls, 1)
     })
 

@@ -67,7 +67,7 @@ export class BackgroundRuns {
 
   async #run(taken: TakenRun): Promise<void> {
     const { live, storage } = this.#parts
-    const { invocation, lease, session } = taken
+    const { invocation, isUnwanted, lease, session } = taken
     const agent = (await findSnapshotBySeq(invocation.agent_seq, this.#parts))?.agent
     // A job removes the deleted agent's runs later.
     if (!agent) return
@@ -76,6 +76,8 @@ export class BackgroundRuns {
       // This process was suspended until the run's lease ended, and has now taken the run again.
       here.lease = lease
       if (session?.isAwaited && here.session) here.session.isAwaited = true
+      // While it was queued, no node was told to cancel it.
+      if (isUnwanted) here.cancel()
       return
     }
     // The earlier attempt stops here first. Then the run can start over.
