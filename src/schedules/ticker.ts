@@ -71,16 +71,15 @@ export class Ticker {
     const { log, now, storage } = this.#parts
     try {
       const { agent, after, run, entries } = await this.#prepare(due)
-      const isTaken = await storage.transaction(async (db) => {
-        if (!(await schedules.takeTick(db, due, after))) return false
+      const taken = await storage.transaction(async (db) => {
+        if (!(await schedules.takeTick(db, due, after))) return undefined
         await writeRows(db, entries)
         const time = now()
         const isQueued = !run || (await enqueueRun(db, { ...run, agent }, time))
-        if (!isQueued) await skip(db, due, after, { agent_seq: agent.seq, now: time })
-        return true
+        return isQueued ? after : skip(db, due, after, { agent_seq: agent.seq, now: time })
       })
-      if (isTaken) this.#count(due, after)
-      return isTaken
+      if (taken) this.#count(due, taken)
+      return taken !== undefined
     } catch (err) {
       log.warn({ err, schedule: due.id }, "could not store a schedule's next run; it will be retried")
       return false
@@ -121,17 +120,19 @@ export class Ticker {
   }
 }
 
-/** Its session is busy, and the agent refuses runs then. */
+/** Its session is busy, and the agent refuses runs then. Returns the schedule after that. */
 async function skip(
   db: Database,
   due: Due,
   { skipped, ...after }: Schedule,
   { agent_seq, now }: { agent_seq: number; now: number },
-): Promise<void> {
+): Promise<Schedule> {
   const { last_tick_at, last_request_id } = due
   const last_skipped_at = after.last_tick_at
-  await schedules.update(db, { ...after, skipped: skipped + 1, last_skipped_at, last_tick_at, last_request_id })
+  const left = { ...after, skipped: skipped + 1, last_skipped_at, last_tick_at, last_request_id }
+  await schedules.update(db, left)
   const message = 'Schedule skipped a run: another run of its session is in progress'
   const entry = { timestamp: now, level: 'warn', message, metadata: { schedule_id: due.id } } as const
   await writeRows(db, [ownLogWrite({ agent_seq, request_id: due.id }, entry)])
+  return left
 }

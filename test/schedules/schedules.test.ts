@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
+import { readSamples } from '../support/clients/prometheus.ts'
 import { fieldsOf } from '../support/clients/refusal.ts'
 import { stopApp, storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
@@ -198,6 +199,24 @@ onAnyEngine('schedules', (service, engine) => {
     const done = await getSchedule(service(), 'once', id)
     assert.deepEqual([done.last_tick_at, done.next_at, done.next_runs, done.enabled], [at, null, [], true])
   })
+
+  test('a tick whose session is busy is skipped, also in the telemetry', () =>
+    withService(engine, async (service) => {
+      await createAgent(service, 'busy', { ...slowAgent, sessions: { while_busy: 'reject' } })
+      const told = async () => {
+        const samples = readSamples((await service.call('GET', '/metrics')).text)
+        const ofTicks = samples.filter(({ name }) => name === 'moorage_schedule_ticks_total')
+        return Object.fromEntries(ofTicks.map(({ labels, value }) => [labels['result'], value]))
+      }
+      const context = { user_id: 'ada', session_id: 'one' }
+      const headers = { Prefer: 'respond-async' }
+      await service.call('POST', '/v1/agents/busy/invoke', { body: { message: 'hi', context }, headers })
+      const { id } = await createSchedule(service, 'busy', { every: '1h', context })
+      pass(service, HOUR)
+      await until('the skipped tick', async () => (await getSchedule(service, 'busy', id)).skipped === 1)
+      await until('it is told', async () => (await told())['skipped'] === 1)
+      assert.equal((await told())['run'], 0)
+    }))
 
   test('overlap: a tick is skipped while an earlier run continues, or waits in the queue', async () => {
     await createAgent(service(), 'slow', slowAgent)
