@@ -23,6 +23,16 @@ export function isDeeper(value: unknown, most: number): boolean {
   return most <= 0 || Object.values(value).some((inner) => isDeeper(inner, most - 1))
 }
 
+/**
+ * JSON for other servers. A text that was cut can end with half a character. JSON writes it as an escape, which is
+ * otherwise rare, and which many servers and PostgreSQL refuse. So it is replaced.
+ */
+export function wellFormedJson(value: unknown): string {
+  const json = JSON.stringify(value)
+  if (!json.includes('\\ud')) return json
+  return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'string' ? inner.toWellFormed() : inner))
+}
+
 /** JSON that is the same for equal values, no matter how their keys are ordered. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {

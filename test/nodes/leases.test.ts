@@ -29,7 +29,8 @@ onEveryEngine(
     const receiptOf = (id: string) =>
       db().selectFrom('all_invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
     type Fields = { lease_until?: number | null; lapses?: number; cancel_requested_at?: number }
-    const change = (id: string, fields: Fields & { status?: string; owner?: string | null }) => db().updateTable('runs').set(fields).where('id', '=', id).execute()
+    const change = (id: string, fields: Fields & { status?: string; owner?: string | null }) =>
+      db().updateTable('runs').set(fields).where('id', '=', id).execute()
     /** The run that is in progress, once it is stored. */
     const stored = async (agent: string) => {
       const run = await until('the stored run', () => liveRuns(service(), agent).find(({ lease }) => lease))

@@ -58,6 +58,20 @@ for (const engine of ANY_ENGINE) {
       return agent
     }
 
+    test('a text that is cut within a character reaches the provider with whole characters', async (t) => {
+      // What an API answers to a refused call is cut after 2,000 characters, and an emoji has two.
+      const broken = await startLocalServer((_, response) => void response.writeHead(500).end(`${'x'.repeat(1_999)}🌦🌦`))
+      t.after(() => broken.close())
+      const agent = await newAgent(service, { model: MODEL, tools: [{ type: 'http', name: 'look', url: broken.url }] })
+      model.reset()
+      model.reply({ calls: [{ name: 'look', arguments: {} }] }, { text: ['Unknown.'] })
+      const { status, text } = await invoke(agent)
+      assert.equal(status, 200, text)
+      const said = model.requests[1]?.body.messages.at(-1)?.content ?? ''
+      assert.ok(said.includes('x'.repeat(1_999)), said)
+      assert.ok(said.isWellFormed(), said.slice(-3))
+    })
+
     test('answers, with the usage that the provider reports', async () => {
       const agent = await modelAgent({ instructions: 'Be brief.' })
       model.reply({ text: ['Fair ', 'winds'], usage: { prompt_tokens: 11, completion_tokens: 4 } })

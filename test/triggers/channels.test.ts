@@ -576,6 +576,17 @@ onBothEngines(
         )
       })
 
+      test('a question or an option that is cut within a character is sent with whole characters', async () => {
+        const long = { question: `${'x'.repeat(1_499)}🚢`, options: [`${'y'.repeat(69)}🚢`, 'South'] }
+        const script = { rules: [{ call: { tool: 'ask_person', arguments: long } }] }
+        const { address } = await made(slackFields(), asking({ script }))
+        await slack(address, slackEvent('moor', { channel: 'D41', user: 'U3' }))
+        const { text, blocks } = (await posted('D41')).body
+        const label = blocks[1].elements[0].text.text
+        assert.ok(text.startsWith('x'.repeat(1_499)) && label.startsWith('y'.repeat(69)))
+        for (const one of [text, label]) assert.ok(one.isWellFormed(), one.slice(-3))
+      })
+
       test('without options, the next message of the person in the conversation is the answer', async () => {
         const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: '{{result}}' }]
         const agent = { tools: [{ type: 'ask_person' }], model: 'builtin/script', script: { rules } }

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
+import { wellFormedJson } from '../../lib/json.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { bulkTable } from '../../storage/journal/bulk-table.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { insertMany } from '../../storage/journal/write-rows.ts'
-import { toJson } from '../../storage/postgres/postgres-write-batch.ts'
 import type { Tables } from '../../storage/tables.ts'
 
 /** What was spent of a budget in one period, and the thresholds that events have already reported. */
@@ -52,7 +52,7 @@ export async function findCounters(
   isLocked = false,
 ): Promise<Map<string, BudgetCounter>> {
   // The keys are passed as one parameter, because both engines limit the number of parameters.
-  const list = toJson(keys.map(({ budget_id, subject, period_start }) => [budget_id, subject, period_start]))
+  const list = wellFormedJson(keys.map(({ budget_id, subject, period_start }) => [budget_id, subject, period_start]))
   const wanted =
     engineOf(db) === 'postgres'
       ? sql`select value ->> 0, value ->> 1, (value ->> 2)::bigint from jsonb_array_elements(${list}::jsonb)`

@@ -1,3 +1,4 @@
+import { wellFormedJson } from '../../lib/json.ts'
 import { pagesOf } from '../attachments/attachment.ts'
 import type { ModelAnswer } from '../models/model.ts'
 import type { Model, ModelPrompt, ModelRequest, ModelServer, ReadyPrompt } from '../models/model-request.ts'
@@ -35,7 +36,7 @@ export function providerModel(connected: ProviderConnection, model: string): Mod
 function readyPrompt(connected: ProviderConnection, model: string, prompt: ModelPrompt): ReadyPrompt {
   const slots = new ByteSlots()
   const { provider, caches, protocol } = connected
-  const json = JSON.stringify(protocol.body(prompt, { provider, model, caches }, slots))
+  const json = wellFormedJson(protocol.body(prompt, { provider, model, caches }, slots))
   const images = slots.file_ids.reduce((sum, file_id) => sum + pagesOf(prompt.input.files?.get(file_id)), 0)
   const size = { bytes: Buffer.byteLength(json), images }
   const tokens = likelyTokens(size)

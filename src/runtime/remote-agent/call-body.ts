@@ -1,3 +1,4 @@
+import { wellFormedJson } from '../../lib/json.ts'
 import { type Attachment, readFirst } from '../attachments/attachment.ts'
 import type { Round } from '../models/model.ts'
 import { wantedOutput } from '../models/model-request.ts'
@@ -55,7 +56,7 @@ export async function callBody(
     steps_url: `${url}/steps`,
     steps_token: token,
   }
-  return JSON.stringify(body)
+  return wellFormedJson(body)
 }
 
 /** What was wrong with the previous answer, if it didn't match the output schema. */

@@ -1,6 +1,7 @@
 import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { wellFormedJson } from '../../lib/json.ts'
 import { type Database, engineOf } from '../database.ts'
-import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
+import { insertText } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
 import { batchOf, mergedRows, valuesOf } from './batch.ts'
@@ -31,7 +32,7 @@ async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void>
   if (inserts.length === 0) return
   if (engineOf(db) === 'postgres') {
     for (const { into, rows } of inserts) {
-      await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))
+      await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [wellFormedJson(rows)]))
     }
     return
   }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { type DialectAdapter, sql } from 'kysely'
+import { wellFormedJson } from '../../lib/json.ts'
 import type { Database } from '../database.ts'
 import { isDuplicate } from '../failures.ts'
-import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
+import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf } from '../journal/rows.ts'
 import { LOST_LEASE_CODE } from './lost-lease.ts'
 import { connect, type PostgresPool } from './postgres.ts'
 
@@ -35,7 +36,7 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
     const { name, text } = await prepare(db, batch)
     // Behind a pooler in transaction mode, the next connection may not know the name yet, or may already use it.
     const statement = ownsSessions() ? { name, text } : { text }
-    const values = [...batch.endings, ...batch.inserts].map(({ rows }) => toJson(rows))
+    const values = [...batch.endings, ...batch.inserts].map(({ rows }) => wellFormedJson(rows))
     const client = await connect(pool)
     let isBroken = true
     try {
@@ -126,18 +127,6 @@ export async function insertText(
   const values = into.columns.map((column, i) => `(r ->> ${i})::${types.get(column)}`).join(', ')
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
   return `insert into "${into.table}" (${namesOf(into)}) select ${values} from jsonb_array_elements($${parameter}::jsonb) r${where}${conflictOf(into)}`
-}
-
-/**
- * Converts rows to JSON. PostgreSQL refuses half a surrogate pair, which JSON writes as an escape that is otherwise
- * rare.
- */
-export function toJson(rows: Value[][]): string {
-  const json = JSON.stringify(rows)
-  if (!json.includes('\\ud')) return json
-  return JSON.stringify(
-    rows.map((row) => row.map((value) => (typeof value === 'string' ? value.toWellFormed() : value))),
-  )
 }
 
 /**

@@ -1,3 +1,4 @@
+import { wellFormedJson } from '../../lib/json.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { retryAfter } from '../../runtime/providers/retry.ts'
 import { redactor, requireHost, SecretRefused, type Secrets } from '../../runtime/tools/fill-secrets.ts'
@@ -64,7 +65,7 @@ export async function callPlatform(
       const response = await fetch(url, {
         method: 'POST',
         headers,
-        body: JSON.stringify(body),
+        body: wellFormedJson(body),
         redirect: 'manual',
         timeout_ms: config.webhooks.attemptTimeout,
         max_bytes: MAX_REPLY_BYTES,
