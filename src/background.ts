@@ -93,6 +93,11 @@ export function startBackground(parts: Parts): Background {
   const stopPaused = () => errands.begin('stopping runs of paused projects', () => pauses.check())
   const search = () => {
     stopPaused()
+    // In case the database was away when a pause or a cancellation was announced.
+    errands.begin('stopping runs of paused agents, and cancelled runs', async () => {
+      await stopUnwanted(parts, undefined)
+      await stopCancelled(parts, undefined)
+    })
     errands.begin('taking over runs that no node works on', async () => {
       await takeUpRuns(parts)
       queue.survey()

@@ -53,6 +53,14 @@ export async function findBySeq(db: Database, seq: number): Promise<Agent | unde
   return row && fromRow(row)
 }
 
+/** Which of these agents exist and aren't paused. */
+export async function listRunning(db: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const running = db.selectFrom('agents').select('id').where('status', '=', 'running')
+  const rows = await running.where('id', 'in', ids).execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
 export async function get(db: Database, id: string): Promise<Agent> {
   const agent = await find(db, id)
   if (!agent) throw notFound('Agent', id)

@@ -88,11 +88,9 @@ export async function stopUnwanted(
   { live, storage }: Pick<Parts, 'live' | 'storage'>,
   changed: string | undefined,
 ): Promise<void> {
-  for (const agent_id of live.agents()) {
-    if (changed !== undefined && agent_id !== changed) continue
-    const agent = await agents.find(storage.db, agent_id)
-    if (agent?.status !== 'running') for (const run of live.ofAgent(agent_id)) run.cancel()
-  }
+  const ids = live.agents().filter((id) => changed === undefined || id === changed)
+  const running = await agents.listRunning(storage.db, ids)
+  for (const id of ids) if (!running.has(id)) for (const run of live.ofAgent(id)) run.cancel()
 }
 
 /** Stops runs that clients want to cancel. Without an ID, it looks up which ones. */

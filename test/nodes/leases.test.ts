@@ -13,7 +13,7 @@ import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onEveryEngine, type Service, withService } from '../support/service/service.ts'
+import { onEveryEngine, type Reply, type Service, withService } from '../support/service/service.ts'
 import { failRun, reopenRun } from '../support/stores/moved-run.ts'
 
 const LIMIT = { timeout: 240_000 * PATIENCE }
@@ -129,6 +129,19 @@ onEveryEngine(
       wakeJobs(service())
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
       assert.equal(calls, 2)
+    })
+
+    test('is given up if the run was cancelled, or its agent paused, while the database was away for this node', async () => {
+      const [paused, agent] = [await newAgent(service(), slow(60_000)), await newAgent(service(), slow(60_000))]
+      const replies = [invoke(paused), invoke(agent)]
+      await stored(paused)
+      const id = await stored(agent)
+      await change(id, { cancel_requested_at: service().now() })
+      await db().updateTable('agents').set({ status: 'paused' }).where('id', '=', paused).execute()
+      wakeJobs(service())
+      const { status, body } = (await replies[0]) as Reply
+      assert.deepEqual([status, body.error.code], [409, 'conflict'])
+      assert.equal((await replies[1])?.status, 409)
     })
 
     test('is taken again only after the run has stopped on this node', LIMIT, async (t) => {
