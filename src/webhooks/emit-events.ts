@@ -148,10 +148,13 @@ class RunsWithCallbacks {
 
   async #load(): Promise<Set<string>> {
     const current = (this.#loading ??= callbacks.listRequests(this.#storage.db).then((ids) => new Set(ids)))
-    const loaded = await current
-    if (this.#loading !== current) return loaded
-    this.#loading = undefined
-    if (this.#storage.hears()) this.#requests = loaded
-    return loaded
+    try {
+      const loaded = await current
+      if (this.#loading === current && this.#storage.hears()) this.#requests = loaded
+      return loaded
+    } finally {
+      // If it failed, the next run loads it again.
+      if (this.#loading === current) this.#loading = undefined
+    }
   }
 }

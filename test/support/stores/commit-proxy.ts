@@ -12,6 +12,8 @@ type CommitProxy = {
    * commits count whose statements contain this text.
    */
   loseCommit(count: number, of?: string): void
+  /** The next connection on which this text is sent breaks before PostgreSQL gets it. */
+  breakAt(text: string): void
   /** No further commit is lost. Returns whether one was. */
   keepCommits(): boolean
   close(): Promise<void>
@@ -22,6 +24,7 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
   const sockets = new Set<Socket>()
   let left = 0
   let counted = ''
+  let breaking: string | undefined
   let wasLost = false
   const isLost = (statements: string) => {
     if (left === 0 || !statements.includes(counted)) return false
@@ -40,7 +43,11 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
         far.destroy()
       })
     }
-    const cycles = watchRequests(near, far)
+    const cycles = watchRequests(near, far, (bytes) => {
+      if (breaking === undefined || !bytes.includes(breaking)) return false
+      breaking = undefined
+      return true
+    })
     watchReplies(far, near, (isCommitted) => {
       const { isWrite = false, statements = '' } = cycles.shift() ?? {}
       return isWrite && isCommitted && isLost(statements)
@@ -57,6 +64,7 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
       counted = of
       wasLost = false
     },
+    breakAt: (text) => void (breaking = text),
     keepCommits() {
       left = 0
       return wasLost
@@ -71,8 +79,8 @@ export async function startCommitProxy(target: URL): Promise<CommitProxy> {
 /** What is asked between two moments at which the server is ready. */
 type Cycle = { isWrite: boolean; statements: string }
 
-/** Passes everything on. The cycles that have ended wait here for their replies. */
-function watchRequests(near: Socket, far: Socket): Cycle[] {
+/** Passes everything on, or breaks the connection. The cycles that have ended wait here for their replies. */
+function watchRequests(near: Socket, far: Socket, isBreaking: (bytes: Buffer) => boolean): Cycle[] {
   // The server is ready for the first time when it has let the client in.
   const ended: Cycle[] = [{ isWrite: false, statements: '' }]
   const statements = new Map<string, string>()
@@ -88,6 +96,7 @@ function watchRequests(near: Socket, far: Socket): Cycle[] {
   let hasBegun = false
   const read = messagesOf()
   near.on('data', (bytes: Buffer) => {
+    if (isBreaking(bytes)) return near.destroy()
     far.write(bytes)
     // The first message of a connection has no type.
     const rest = hasBegun ? bytes : bytes.subarray(bytes.readInt32BE(0))

@@ -7,7 +7,7 @@ import { untilStatus } from '../support/slices/approvals.ts'
 import { startCommitProxy } from '../support/stores/commit-proxy.ts'
 import { freshPostgres } from '../support/stores/fresh-store.ts'
 
-describe("a step whose commit was done, but whose database's answer was lost", () => {
+describe('when a connection to PostgreSQL breaks', () => {
   const opened = new AsyncDisposableStack()
   let service: Service
   let proxy: Awaited<ReturnType<typeof startCommitProxy>>
@@ -37,7 +37,16 @@ describe("a step whose commit was done, but whose database's answer was lost", (
   const invoke = (headers: Record<string, string>) =>
     service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Weather?' }, headers })
 
-  test('is stored, so a client with an Idempotency-Key gets its answer', async () => {
+  test('while a run ends, later runs end nevertheless', async () => {
+    const echo = await newAgent(service)
+    const end = () => service.call('POST', `/v1/agents/${echo}/invoke`, { body: { message: 'hi' } })
+    // The first run looks up which runs have callbacks.
+    proxy.breakAt('select distinct "webhooks"."request_id"')
+    assert.equal((await end()).status, 503)
+    assert.equal((await end()).status, 200)
+  })
+
+  test('after a step was stored, a client with an Idempotency-Key gets its answer', async () => {
     calls = 0
     const reply = await invoke({ 'Idempotency-Key': 'weather' })
     assert.ok(proxy.keepCommits())
@@ -46,7 +55,7 @@ describe("a step whose commit was done, but whose database's answer was lost", (
     assert.equal(calls, 1)
   })
 
-  test('is stored, so a background run ends in its first attempt', async () => {
+  test('after a step was stored, a background run ends in its first attempt', async () => {
     calls = 0
     const { request_id } = (await invoke({ Prefer: 'respond-async' })).body.data
     const receipt = await untilStatus(service, `/v1/agents/${agent}/invocations/${request_id}`, 'completed')
