@@ -5,7 +5,7 @@ import { renderApiDocs } from '../../scripts/render-api-docs.ts'
 import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import { type Deprecation, type Operation, operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
-import { fetchSoon } from '../support/running/patience.ts'
+import { requestSoon } from '../support/running/patience.ts'
 import { startService } from '../support/service/service.ts'
 
 const planted = (deprecated: Deprecation | undefined) =>
@@ -45,8 +45,8 @@ describe('a deprecated operation', () => {
     const service = await startService('sqlite', {}, {}, { operations: [tide, ...operations] })
     t.after(() => service.stop())
     const ask = async (path: string, key: string) => {
-      const { response } = await fetchSoon(service.url + path, { headers: { Authorization: `Bearer ${key}` } })
-      const { status, headers } = response
+      const authorization = { Authorization: `Bearer ${key}` }
+      const { status, headers } = await requestSoon(service.url + path, { method: 'GET', headers: authorization })
       return [status, headers.get('deprecation'), headers.get('sunset')]
     }
     const told = ['@1801353600', 'Tue, 29 Feb 2028 00:00:00 GMT']

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { fetchSoon } from '../support/running/patience.ts'
+import { requestSoon } from '../support/running/patience.ts'
 import type { Service } from '../support/service/service.ts'
 
 /** A request that changes nothing, and what it was answered. */
@@ -27,7 +27,7 @@ export function asBrowser(cookie: string): Record<string, string> {
 
 export async function askService({ url }: Pick<Service, 'url'>, question: Question): Promise<Answer> {
   const { method, path, headers, body } = question
-  const { response, text } = await fetchSoon(url + path, {
+  const reply = await requestSoon(url + path, {
     method,
     headers: {
       ...headers,
@@ -36,7 +36,7 @@ export async function askService({ url }: Pick<Service, 'url'>, question: Questi
     },
     ...(body && { body: JSON.stringify(body) }),
   })
-  return { ...question, status: response.status, said: read(response.headers.get('content-type') ?? '', text) }
+  return { ...question, status: reply.status, said: read(reply.headers.get('content-type') ?? '', reply.text) }
 }
 
 function read(type: string, text: string): unknown {

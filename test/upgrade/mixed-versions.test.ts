@@ -5,7 +5,7 @@ import { newShell } from '../support/clients/cli.ts'
 import { readSamples } from '../support/clients/prometheus.ts'
 import { databaseUrl, nodeOf, partsOf } from '../support/inside.ts'
 import { IS_LONG } from '../support/running/long.ts'
-import { fetchSoon } from '../support/running/patience.ts'
+import { requestSoon } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { ADDED } from './planted.ts'
@@ -53,12 +53,12 @@ class Load {
       }
       const kind = KINDS[i % KINDS.length] ?? 'invoke'
       const { path, body, headers } = requestOf(kind, `${client}-${i}`)
-      const { response } = await fetchSoon(node.url + path, {
+      const { status } = await requestSoon(node.url + path, {
         method: body ? 'POST' : 'GET',
         headers: { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json', ...headers },
         ...(body && { body: JSON.stringify(body) }),
       })
-      const told = `${kind} ${response.status}`
+      const told = `${kind} ${status}`
       this.statuses.set(told, (this.statuses.get(told) ?? 0) + 1)
       this.answered++
       if (path.endsWith('/invoke')) this.invoked++

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { newKey } from '../../../src/security/key-format.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
-import { fetchSoon, PATIENCE } from '../running/patience.ts'
+import { PATIENCE, requestSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
 import { storeFolder } from '../stores/store-folder.ts'
 import { built } from './built.ts'
@@ -54,12 +54,12 @@ export async function startChildService(
   let output = ''
 
   const request = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
-    const { response, text } = await fetchSoon(url + path, {
+    const reply = await requestSoon(url + path, {
       method,
       headers: { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json', ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+    return { ...reply, body: JSON.parse(reply.text) }
   }
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null

@@ -10,7 +10,7 @@ import { findVersion } from '../../../src/lib/version.ts'
 import { newKey } from '../../../src/security/key-format.ts'
 import { checkReply } from '../clients/openapi.ts'
 import { watchInvariants } from '../invariants/watch-invariants.ts'
-import { fetchSoon } from '../running/patience.ts'
+import { requestSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
 import { storeFolder } from '../stores/store-folder.ts'
 
@@ -155,7 +155,7 @@ async function startNode(
     app,
     data: environment.MOORAGE_DATA,
     async call(method, path, { key = admin, body, headers = {} } = {}) {
-      const { response, text } = await fetchSoon(service.url + path, {
+      const answer = await requestSoon(service.url + path, {
         method,
         headers: {
           ...(key !== null && { Authorization: `Bearer ${key}` }),
@@ -164,7 +164,7 @@ async function startNode(
         },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
-      const reply = { status: response.status, headers: response.headers, text, body: parse(text) }
+      const reply = { ...answer, body: parse(answer.text) }
       checkReply(method, path, reply)
       return reply
     },

@@ -38,6 +38,12 @@ const TYPES: Record<string, string> = {
 const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg|png|woff2)$/
 const PACKED = new Set(['js', 'css', 'svg'])
 
+/**
+ * The first visitor waits for the compression. Quality 7 takes a thirtieth of the processor time of the default, 11, and
+ * makes the files 8 % larger.
+ */
+const BROTLI_OPTIONS = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 7 } }
+
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
@@ -116,7 +122,7 @@ export class ConsoleFiles {
   async #read(name: string, isPacked: boolean): Promise<Packings | undefined> {
     const plain = await readIfThere(join(this.#folder, name))
     if (!plain || !isPacked) return plain && { plain }
-    const [br, gz] = await Promise.all([brotli(plain), gzip(plain, { level: 9 })])
+    const [br, gz] = await Promise.all([brotli(plain, BROTLI_OPTIONS), gzip(plain, { level: 9 })])
     return { plain, br, gzip: gz }
   }
 }
