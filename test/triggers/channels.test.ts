@@ -580,8 +580,8 @@ onBothEngines(
         const long = { question: `${'x'.repeat(1_499)}🚢`, options: [`${'y'.repeat(69)}🚢`, 'South'] }
         const script = { rules: [{ call: { tool: 'ask_person', arguments: long } }] }
         const { address } = await made(slackFields(), asking({ script }))
-        await slack(address, slackEvent('moor', { channel: 'D41', user: 'U3' }))
-        const { text, blocks } = (await posted('D41')).body
+        await slack(address, slackEvent('moor', { channel: 'D61', user: 'U3' }))
+        const { text, blocks } = (await posted('D61')).body
         const label = blocks[1].elements[0].text.text
         assert.ok(text.startsWith('x'.repeat(1_499)) && label.startsWith('y'.repeat(69)))
         for (const one of [text, label]) assert.ok(one.isWellFormed(), one.slice(-3))
