@@ -123,41 +123,6 @@ for (const engine of ANY_ENGINE) {
       assert.match(service.log(), /facts were not extracted/)
     })
 
-    test('an answer can have 20 facts of 1,000 characters each, and the model reads 4,000 characters of a message', async () => {
-      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
-      const fact = (content: string) => ({ content })
-      const answers: Record<string, object[]> = {
-        dora: [fact('d'.repeat(1_000)), ...Array.from({ length: 19 }, (_, i) => fact(`Fact ${i}`))],
-        emil: [fact('e'.repeat(1_001))],
-        finn: Array.from({ length: 21 }, (_, i) => fact(`Fact ${i}`)),
-      }
-      const context = (user_id: string) => ({ user_id, session_id: 's' })
-      await writeMemory(
-        service,
-        agent,
-        Object.keys(answers).map((name) => ({
-          content: `I am ${name} ${'.'.repeat(5_000)}`,
-          kind: 'turn',
-          role: 'user',
-          context: context(name),
-        })),
-      )
-      model.reset()
-      model.replyBy(({ messages }) => {
-        const [, name = ''] = /I am (\w+)/.exec(String(messages.at(-1)?.content)) ?? []
-        return { text: [JSON.stringify({ facts: answers[name] })] }
-      })
-      await fallSilent()
-      const lengths = await Promise.all(
-        Object.keys(answers).map(async (name) => (await list(agent, `kind=fact&user_id=${name}`)).length),
-      )
-      assert.deepEqual(lengths, [20, 0, 0])
-      const [read] = /I am dora \.*/.exec(JSON.stringify(model.requests.map(({ body }) => body.messages.at(-1)))) ?? []
-      assert.equal(read?.length, 4_000)
-      // Otherwise the model would be asked again in an hour, during another test.
-      assert.equal((await service.call('DELETE', `/v1/agents/${agent}`)).status, 200)
-    })
-
     test('sessions on which the model fails do not delay others', async () => {
       const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
       const turn = (user_id: string, session_id: string) => ({
@@ -281,6 +246,39 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await contents(long), ['old', 'new'])
       const { body } = await service.call('GET', `/v1/agents/${short}/users`)
       assert.equal(body.data[0].notes, 1)
+    })
+
+    test('an answer can have 20 facts of 1,000 characters each, and the model reads 4,000 characters of a message', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
+      const fact = (content: string) => ({ content })
+      const answers: Record<string, object[]> = {
+        dora: [fact('d'.repeat(1_000)), ...Array.from({ length: 19 }, (_, i) => fact(`Fact ${i}`))],
+        emil: [fact('e'.repeat(1_001))],
+        finn: Array.from({ length: 21 }, (_, i) => fact(`Fact ${i}`)),
+      }
+      const context = (user_id: string) => ({ user_id, session_id: 's' })
+      await writeMemory(
+        service,
+        agent,
+        Object.keys(answers).map((name) => ({
+          content: `I am ${name} ${'.'.repeat(5_000)}`,
+          kind: 'turn',
+          role: 'user',
+          context: context(name),
+        })),
+      )
+      model.reset()
+      model.replyBy(({ messages }) => {
+        const [, name = ''] = /I am (\w+)/.exec(String(messages.at(-1)?.content)) ?? []
+        return { text: [JSON.stringify({ facts: answers[name] })] }
+      })
+      await fallSilent()
+      const lengths = await Promise.all(
+        Object.keys(answers).map(async (name) => (await list(agent, `kind=fact&user_id=${name}`)).length),
+      )
+      assert.deepEqual(lengths, [20, 0, 0])
+      const [read] = /I am dora \.*/.exec(JSON.stringify(model.requests.map(({ body }) => body.messages.at(-1)))) ?? []
+      assert.equal(read?.length, 4_000)
     })
 
     test('400 for invalid values of facts and retention_days', async () => {

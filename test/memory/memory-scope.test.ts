@@ -291,7 +291,8 @@ onBothStores('the latest turns of a conversation', (store) => {
     const { storage } = store()
     const turn = { by: 0, session_id: 's1', kind: 'turn', role: 'user', created_at: 1 } as const
     const items = Array.from({ length: 20 }, (_, i) => ({ ...turn, content: `turn ${i}` }))
-    const agent_seq = await remember(storage, ['anna'], items)
+    const note = { ...turn, kind: 'note', role: null, content: 'a note' } as const
+    const agent_seq = await remember(storage, ['anna'], [...items, note])
     // The index happens to have them in that order, but a planner need not use it.
     for (const index of ['memories_by_session', 'memories_by_user', 'memories_by_time']) {
       await storage.db.schema.dropIndex(index).execute()

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readEvents } from '../support/clients/sse.ts'
 import { attribute, boundsOf, startCollector, type ToldSpan } from '../support/outside/collector.ts'
 import { LOCAL_TOOLS, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { startSpeakingModel } from '../support/outside/speaking-model.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
@@ -15,6 +18,8 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const CALLER = 'b7ad6b7169203331'
 /** The buckets that the conventions for generative AI want. */
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+/** How long the model is silent in the middle of an answer. */
+const PAUSE_MS = 100
 const SECRET_MESSAGE = 'the harbour master hides the keys'
 
 describe('OpenTelemetry', () => {
@@ -140,6 +145,37 @@ describe('OpenTelemetry', () => {
       assert.match(body, /deployment\.environment\.name/)
       assert.ok(!body.includes(SECRET_MESSAGE), 'contents are not told unless asked for')
     }
+  })
+
+  test('the time to the first chunk does not include the rest of the answer', async (t) => {
+    const speaking = await startSpeakingModel()
+    t.after(() => speaking.close())
+    const collector = await told(localProvider(speaking.url), async (service) => {
+      await createAgent(service, 'speaker', { model: 'local/harbour-1' })
+      const response = await fetch(`${service.url}/v1/agents/speaker/invoke`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${service.admin}`,
+          Accept: 'text/event-stream',
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify({ message: 'Speak' }),
+      })
+      const events = readEvents(response)
+      const speech = await speaking.next()
+      speech.say('One.')
+      for (;;) if ((await events.next()).value?.event === 'delta') break
+      await delay(PAUSE_MS)
+      speech.say(' Two.')
+      speech.finish()
+      for await (const _ of events);
+    })
+    const sumOf = (metric: string) => {
+      const { histogram } = collector.metrics().find(({ name }) => name === `gen_ai.client.operation.${metric}`) ?? {}
+      return histogram?.dataPoints.reduce((sum, point) => sum + point.sum, 0) ?? 0
+    }
+    const [first, whole] = [sumOf('time_to_first_chunk'), sumOf('duration')]
+    assert.ok(first > 0 && first <= whole - PAUSE_MS / 1000, `${first} of ${whole} s`)
   })
 
   test("a called agent's run, and its own calls, are below the call that started it", async () => {
