@@ -135,7 +135,7 @@ class Writer {
   /** Mostly a run that another node continues. */
   #goingOn(): Act {
     const act = this.#invoke()
-    return this.#random.chance(0.5) ? { ...act, how: 'background' } : this.#maybeOnce(act)
+    return this.#random.chance(0.5) ? { ...act, how: 'background' } : this.#maybeOnce(act, true)
   }
 
   #standStill(): StandStill {
