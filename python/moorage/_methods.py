@@ -61,7 +61,7 @@ class Invocations(Group):
         request_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.Invocation:
-        """Erase an invocation. Deletes the content of an invocation that has ended: its message, context, response and tool results, its log entries, callbacks and webhook events, the payload of the trigger delivery that started it, and the comments in its feedback. Replies kept for an Idempotency-Key are deleted too, and so are files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
+        """Erase an invocation. Deletes the content of an invocation that has ended: its message, context, response and tool results, its log entries, callbacks and webhook events, the payload of the trigger delivery that started it, and the comments in its feedback. Replies kept for an Idempotency-Key are deleted too, so a repeated request returns 404, and so are files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}/invocations/{request_id}", agent_id=agent_id, request_id=request_id),
@@ -764,7 +764,7 @@ class Deployments(Group):
         dry_run: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Union[t.Deployment, t.RollbackPreview]:
-        """Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories."""
+        """Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Versions that were rolled back since are skipped, even where an earlier deployment served them, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback appends a new active deployment, and the reply is 200. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/deployments/{deployment_id}/rollback", agent_id=agent_id, deployment_id=deployment_id),

@@ -20,7 +20,7 @@ export const rollbackDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
   summary: 'Roll back a deployment',
   description:
-    'With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories.',
+    'With the ID of the active deployment, the environment returns to the version it served before. Versions that were rolled back since are skipped, even where an earlier deployment served them, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback appends a new active deployment, and the reply is 200. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories.',
   access: { permission: 'write' },
   mfa: {
     policy: 'rollback',

@@ -20,7 +20,7 @@ export const eraseInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Erase an invocation',
   description:
-    'Deletes the content of an invocation that has ended: its message, context, response and tool results, its log entries, callbacks and webhook events, the payload of the trigger delivery that started it, and the comments in its feedback. Replies kept for an Idempotency-Key are deleted too, and so are files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected.',
+    'Deletes the content of an invocation that has ended: its message, context, response and tool results, its log entries, callbacks and webhook events, the payload of the trigger delivery that started it, and the comments in its feedback. Replies kept for an Idempotency-Key are deleted too, so a repeated request returns 404, and so are files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected.',
   access: { permission: 'delete', userTokens: true },
   audit: { target: 'request_id' },
   transaction: false,

@@ -8,6 +8,8 @@ const ROLES: Record<Role, Permission[]> = {
   viewer: ['read'],
   caller: ['invoke'],
   approver: ['read', 'approve'],
+  deleter: ['delete'],
+  manager: ['manage'],
 }
 
 /** The key that asks, if it exists, is not revoked, and has the permission. */
@@ -19,11 +21,11 @@ export function asker(world: World, act: Pick<Act, 'by'>, needs: Permission): Ke
 }
 
 /** "`write` includes `invoke`." */
-function may(key: Key, needs: Permission): boolean {
+export function may(key: Key, needs: Permission): boolean {
   return key.permissions.includes(needs) || (needs === 'invoke' && key.permissions.includes('write'))
 }
 
-/** A key of one project works in that project. Only a key of all projects chooses. */
+/** A key of one project works in that project. Only a key of all projects chooses the project of a request. */
 export function projectName(world: World, act: Pick<Act, 'by' | 'project'>): string {
   return world.keys[act.by]?.project ?? act.project
 }
@@ -32,7 +34,7 @@ export function projectOf(world: World, act: Pick<Act, 'by' | 'project'>): Proje
   return world.projects[projectName(world, act)] as Project
 }
 
-/** "A key can't see other projects: their agents return 404." A key that is limited to one agent is refused others. */
+/** Agents of other projects don't exist for a key. A key that is limited to one agent is refused all others. */
 export function agentOf(world: World, act: Pick<Act, 'by' | 'project'> & { agent: string }): Agent {
   const limitedTo = world.keys[act.by]?.agent ?? null
   if (limitedTo !== null && limitedTo !== act.agent) throw new Refusal(403, 'forbidden')
@@ -53,6 +55,11 @@ export function wholeProject(key: Key): void {
   if (key.agent !== null) throw new Refusal(403, 'forbidden')
 }
 
+/** docs/team.md: what isn't the agent's own returns 403 to a key limited to that agent, "whether it exists or not". */
+export function requireOwn(key: Key, thing: { agent: string | null } | undefined): void {
+  if (key.agent !== null && key.agent !== thing?.agent) throw new Refusal(403, 'forbidden')
+}
+
 export function createKey(world: World, act: Extract<Act, { do: 'create key' }>) {
   const maker = asker(world, act, 'manage')
   if (act.agent === null) wholeProject(maker)
@@ -64,13 +71,16 @@ export function createKey(world: World, act: Extract<Act, { do: 'create key' }>)
   return { status: 201, says: { name: act.key, permissions: permissions.toSorted() } }
 }
 
-/** "A revoked key is refused from now on." The last key that manages everything cannot be revoked; root always stays. */
+/** docs/api.md: "The key stops working immediately". "Revoking it again has no effect." */
 export function revokeKey(world: World, act: Extract<Act, { do: 'revoke key' }>) {
   const revoker = asker(world, act, 'manage')
   const key = world.keys[act.key]
-  // "Limited to another agent": the reply is the same whether such a key exists.
-  if (revoker.agent !== null && revoker.agent !== key?.agent) throw new Refusal(403, 'forbidden')
-  if (!key || key.project !== projectName(world, act)) throw new Refusal(404, 'not_found')
+  requireOwn(revoker, key)
+  // A key of all projects can see the others.
+  const isSeen = key && (key.project === projectName(world, act) || (key.project === null && revoker.project === null))
+  if (!isSeen) throw new Refusal(404, 'not_found')
+  // "The last key with `manage` in all projects can't be revoked (409)". Root is the only one.
+  if (key.project === null) throw new Refusal(409, 'conflict')
   key.revoked = true
   return { status: 200, says: { revoked: true } }
 }

@@ -4,7 +4,7 @@ type Common = {
   /** The name of the key that asks. */
   by: string
   project: string
-  /** The Idempotency-Key. */
+  /** Its Idempotency-Key. */
   once?: string
   /** Its process died while its tool was called. */
   isInterrupted?: true
@@ -21,6 +21,9 @@ export type Invoke = Common & {
   environment: string
   how: 'plain' | 'stream' | 'background' | 'openai'
 }
+
+/** The lists that a key can read. */
+export const LISTS = ['agents', 'invocations', 'approvals', 'files', 'webhooks', 'budgets', 'keys'] as const
 
 /** Something that a client asks for. Things are named by what the client calls them, never by ids of the service. */
 export type Act =
@@ -48,9 +51,11 @@ export type Act =
     })
   | (Common & { do: 'delete budget'; budget: string })
   | (Common & { do: 'create webhook'; webhook: string; agent: string | null; events: string[] })
-  | (Common & { do: 'delete webhook'; webhook: string })
+  | (Common & { do: 'enable webhook' | 'disable webhook' | 'delete webhook'; webhook: string })
   | (Common & { do: 'upload'; file: string; content: string; user: string | null })
   | (Common & { do: 'delete file'; file: string })
   | (Common & { do: 'erase user'; user: string })
+  | (Common & { do: 'list'; what: (typeof LISTS)[number]; agent: string })
 
-export type Role = 'admin' | 'developer' | 'viewer' | 'caller' | 'approver'
+/** The roles of docs/team.md, and two sets of permissions that no role has. */
+export type Role = 'admin' | 'developer' | 'viewer' | 'caller' | 'approver' | 'deleter' | 'manager'

@@ -23,39 +23,60 @@ export function updateAgent(world: World, act: Extract<Act, { do: 'update agent'
   return { status: 200, says: { name: act.agent } }
 }
 
-/** "To stop everything that an agent does and refuse new messages, pause the agent." */
+/** docs/invocations.md: "To cancel all of an agent's runs and refuse new messages, pause the agent". */
 export function pauseAgent(world: World, act: Extract<Act, { agent: string }> & { do: string }) {
   asker(world, act, 'write')
   const agent = agentOf(world, act)
   const status = act.do === 'pause agent' ? 'paused' : 'running'
   agent.status = status
   if (status === 'paused') cancelRuns(world, act, agent)
+  else resumeSchedules(world, agent)
   return { status: 200, says: { name: act.agent, status } }
 }
 
 function cancelRuns(world: World, act: { by: string; project: string; agent: string }, agent: Agent) {
-  for (const [message, run] of Object.entries(agent.runs)) {
+  for (const [name, run] of Object.entries(agent.runs)) {
     if (run.status !== 'waiting') continue
-    endRun(world, { project: projectName(world, act), agent: act.agent, message }, 'cancelled', null)
+    endRun(world, { project: projectName(world, act), agent: act.agent, name }, 'cancelled', null)
+  }
+}
+
+/** docs/schedules.md: "When the agent is resumed, the times that passed are added to `missed`". */
+function resumeSchedules(world: World, { schedules }: Agent): void {
+  for (const schedule of Object.values(schedules)) {
+    const key = world.keys[schedule.by]
+    if (schedule.passed > 0 && (!key || key.revoked)) schedule.enabled = false
+    else schedule.missed += schedule.passed
+    schedule.passed = 0
   }
 }
 
 /**
- * Its versions, memories and schedules go with it, and the keys, budgets and webhooks that are limited to it. "Deleting the
- * agent deletes its runs and their approvals": runs that wait end without an event.
+ * docs/api.md: "Cancels the active runs of the agent, and sends the event `agent.cancelled` for each of them." What is limited
+ * to the agent goes with it: keys, webhooks and budgets. Stored replies about its runs go with them, a little later.
  */
 export function deleteAgent(world: World, act: Extract<Act, { agent: string }> & { do: string }) {
   asker(world, act, 'delete')
   const agent = agentOf(world, act)
+  const inProject = projectName(world, act)
   const project = projectOf(world, act)
-  for (const reply of Object.values(world.replies)) if (reply.about && agent.runs[reply.about]) reply.fading = true
+  for (const reply of Object.values(world.replies)) {
+    const isHere = reply.run?.project === inProject && reply.run.agent === act.agent
+    const run = isHere && agent.runs[reply.run?.name ?? '']
+    if (!run) continue
+    if (run.status === 'waiting') reply.isErased = true
+    else reply.isFading = true
+  }
+  cancelRuns(world, act, agent)
   delete project.agents[act.agent]
   for (const things of [project.budgets, project.webhooks]) {
     for (const [name, thing] of Object.entries(things)) if (thing.agent === act.agent) delete things[name]
   }
-  for (const delivery of world.deliveries) delivery.certain &&= project.webhooks[delivery.url] !== undefined
-  for (const key of Object.values(world.keys)) {
-    if (key.agent === act.agent && key.project === projectName(world, act)) key.revoked = true
+  for (const delivery of world.deliveries) {
+    if (delivery.project === inProject) delivery.certain &&= project.webhooks[delivery.url] !== undefined
+  }
+  for (const [name, key] of Object.entries(world.keys)) {
+    if (key.agent === act.agent && key.project === inProject) delete world.keys[name]
   }
   return { status: 200, says: { deleted: true } }
 }
@@ -81,15 +102,14 @@ export function deploy(world: World, act: Extract<Act, { do: 'deploy' }>) {
 
 function activate(agent: Agent, environment: string, version: string, before: Deployment['status']) {
   const all = (agent.deployments[environment] ??= [])
-  const active = all.findIndex(({ status }) => status === 'active')
-  const replaced = all[active]
+  const replaced = all.find(({ status }) => status === 'active')
   if (replaced) replaced.status = before
-  all.push({ version, status: 'active', replaces: replaced ? active : null })
+  all.push({ version, status: 'active' })
 }
 
 /**
- * "With the ID of the active deployment, the environment returns to the version it served before. Deployments that were
- * rolled back are skipped, so rolling back again goes further back."
+ * "With the ID of the active deployment, the environment returns to the version it served before. Versions that were rolled
+ * back since are skipped, even where an earlier deployment served them, so rolling back again goes further back."
  */
 export function rollBack(world: World, act: Extract<Act, { do: 'roll back' }>) {
   asker(world, act, 'write')

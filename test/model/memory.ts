@@ -1,7 +1,8 @@
 // docs/memory.md, docs/files.md and docs/privacy.md: what is kept about whom, and what is gone.
-import { agentOf, asker, projectOf } from './access.ts'
+import { agentOf, asker, projectName, projectOf } from './access.ts'
 import type { Act } from './act.ts'
-import { type Agent, type Memory, Refusal, type World } from './world.ts'
+import type { RunName } from './run-ends.ts'
+import { type Memory, Refusal, type Run, type World } from './world.ts'
 
 export function writeMemory(world: World, act: Extract<Act, { do: 'write memory' }>) {
   asker(world, act, 'write')
@@ -21,10 +22,7 @@ export function forget(world: World, act: Extract<Act, { do: 'forget' }>) {
   return { status: 200, says: { deleted } }
 }
 
-/**
- * "Which agents are included depends on the key." Receipts stay for accounting, without content and without the user. Stored
- * replies are deleted completely: a repeated request returns 404.
- */
+/** docs/privacy.md: what is erased of all agents that the key has access to. Receipts are kept without content and user. */
 export function eraseUser(world: World, act: Extract<Act, { do: 'erase user' }>) {
   const key = asker(world, act, 'delete')
   const project = projectOf(world, act)
@@ -33,11 +31,17 @@ export function eraseUser(world: World, act: Extract<Act, { do: 'erase user' }>)
   for (const [name, agent] of Object.entries(project.agents)) {
     if (key.agent !== null && key.agent !== name) continue
     agent.memories = agent.memories.filter(({ user }) => user !== act.user)
-    for (const run of Object.values(agent.runs)) {
+    for (const [message, run] of Object.entries(agent.runs)) {
       if (run.user !== act.user) continue
       if (run.status === 'waiting') unfinished += 1
-      else eraseReceipt(world, run)
+      else eraseReceipt(world, run, { project: projectName(world, act), agent: name, name: message })
     }
+  }
+  // "Replies stored for an `Idempotency-Key` | Deleted completely." Those that name the user are about no run.
+  for (const reply of Object.values(world.replies)) {
+    const { user, place } = reply
+    if (user !== act.user || place?.project !== projectName(world, act)) continue
+    if (key.agent === null || place.agent === key.agent) reply.isErased = true
   }
   if (key.agent === null) {
     for (const [name, { user }] of Object.entries(project.files)) if (user === act.user) delete project.files[name]
@@ -45,19 +49,22 @@ export function eraseUser(world: World, act: Extract<Act, { do: 'erase user' }>)
   return { status: 200, says: { unfinished } }
 }
 
-/** "Deletes the content of an invocation that has ended. Memories are not affected." */
+/** docs/api.md: the content of an invocation that has ended is deleted. "Memories are not affected." */
 export function eraseRun(world: World, act: { by: string; project: string; agent: string; message: string }) {
   asker(world, act, 'delete')
   const run = agentOf(world, act).runs[act.message]
   if (!run) throw new Refusal(404, 'not_found')
   if (run.status === 'waiting') throw new Refusal(409, 'conflict')
-  eraseReceipt(world, run)
+  eraseReceipt(world, run, { project: projectName(world, act), agent: act.agent, name: act.message })
   return { status: 200 }
 }
 
-function eraseReceipt(world: World, run: Agent['runs'][string]) {
+function eraseReceipt(world: World, run: Run, { project, agent, name }: RunName) {
   if (run.message === null) return
-  for (const reply of Object.values(world.replies)) if (reply.about === run.message && reply.about) reply.gone = true
+  for (const reply of Object.values(world.replies)) {
+    const about = reply.run
+    if (about?.project === project && about.agent === agent && about.name === name) reply.isErased = true
+  }
   Object.assign(run, { message: null, response: null, user: null, session: null })
 }
 

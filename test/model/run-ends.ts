@@ -2,23 +2,27 @@
 import { announce } from './webhooks.ts'
 import type { Agent, Run, World } from './world.ts'
 
-export type RunName = { project: string; agent: string; message: string }
+/** Where a run is. Its name is its message, with a number if it isn't the first run with that message. */
+export type RunName = { project: string; agent: string; name: string }
+
+/** The message of a run. */
+export const messageOf = (name: string) => name.replace(/\..*$/, '')
 
 /** "A run ends in exactly one of four ways." A failed or cancelled invocation writes no memories. */
-export function endRun(world: World, name: RunName, status: Run['status'], response: string | null): void {
-  const agent = world.projects[name.project]?.agents[name.agent] as Agent
-  const run = agent.runs[name.message] as Run
+export function endRun(world: World, at: RunName, status: Run['status'], response: string | null): void {
+  const agent = world.projects[at.project]?.agents[at.agent] as Agent
+  const run = agent.runs[at.name] as Run
   run.status = status
   run.response = response
   const { user, session } = run
   if (status === 'completed' && run.answering.remember && (user !== null || session !== null)) {
     for (const role of ['user', 'assistant']) {
-      agent.memories.push({ kind: 'turn', about: name.message.replace(/\..*$/, ''), role, user, session })
+      agent.memories.push({ kind: 'turn', about: messageOf(at.name), role, user, session })
     }
   }
-  takesPart(world, name, `agent.${status}`)
+  announceRun(world, at, `agent.${status}`)
 }
 
-export function takesPart(world: World, { project, agent, message }: RunName, type: string): void {
-  announce(world, { project, agent }, type, message.replace(/\..*$/, ''))
+export function announceRun(world: World, { project, agent, name }: RunName, type: string): void {
+  announce(world, { project, agent }, type, messageOf(name))
 }

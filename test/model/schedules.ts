@@ -12,7 +12,16 @@ export function createSchedule(world: World, act: Extract<Act, { do: 'create sch
   asker(world, act, 'write')
   const { schedules } = agentOf(world, act)
   const { every, message, by } = act
-  schedules[act.schedule] = { every, message, next: world.time + every, enabled: true, missed: 0, ran: 0, by }
+  schedules[act.schedule] = {
+    every,
+    message,
+    next: world.time + every,
+    enabled: true,
+    missed: 0,
+    passed: 0,
+    ran: 0,
+    by,
+  }
   return { status: 201, says: { name: act.schedule } }
 }
 
@@ -24,7 +33,7 @@ export function deleteSchedule(world: World, act: Extract<Act, { do: 'delete sch
   return { status: 200, says: { deleted: true } }
 }
 
-/** The clock goes on, or jumps: what was due more than a minute ago is missed, and the last time that is not late runs. */
+/** The clock goes on, or jumps: what was due more than a minute ago is missed, and every other time starts a run. */
 export function passTime(world: World, ms: number): void {
   world.time += ms
   for (const [project, { agents }] of Object.entries(world.projects)) {
@@ -39,10 +48,12 @@ function due(world: World, { project, agent: name }: { project: string; agent: s
   while (agent && schedule.enabled && schedule.next <= world.time) {
     const isLate = world.time - schedule.next > ON_TIME_MS
     schedule.next += schedule.every
-    // "While the agent is paused: no run starts. The times that passed are added to missed when it is resumed."
-    if (agent.status === 'paused') continue
-    // "After its key was revoked: the schedule is disabled."
-    if (world.keys[schedule.by]?.revoked) schedule.enabled = false
+    const key = world.keys[schedule.by]
+    const hasKey = key && !key.revoked
+    // While the agent is paused, "no run starts", and the schedule isn't looked at again until it's resumed.
+    if (agent.status === 'paused' && (hasKey || schedule.passed > 0)) schedule.passed += 1
+    // "After the schedule's key was revoked or has expired", it's disabled.
+    else if (!hasKey) schedule.enabled = false
     else if (isLate) schedule.missed += 1
     else {
       schedule.ran += 1
@@ -51,14 +62,12 @@ function due(world: World, { project, agent: name }: { project: string; agent: s
   }
 }
 
-/** An ordinary background run. All runs of a schedule have its message: the later ones are named by their number too. */
+/** An ordinary background run. All runs of a schedule have its message. */
 function startRun(world: World, at: { project: string; agent: string }, schedule: Schedule): void {
-  const run = { do: 'invoke', by: schedule.by, ...at, message: nameOf(schedule), plan: 'answer' } as const
+  const run = { do: 'invoke', by: schedule.by, ...at, message: schedule.message, plan: 'answer' } as const
   try {
-    invoke(world, { ...run, user: null, session: null, environment: 'production', how: 'background' })
+    invoke(world, { ...run, user: null, session: null, environment: 'production', how: 'background' }, 'schedule')
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
   }
 }
-
-const nameOf = ({ message, ran }: Schedule) => (ran === 1 ? message : `${message}.${ran}`)

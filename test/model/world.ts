@@ -2,7 +2,7 @@
 // concurrency: one operation after the other changes it, as docs/ says.
 
 export type World = {
-  /** In milliseconds. Only `pass time` moves it. */
+  /** In milliseconds. Only `passTime` moves it. */
   time: number
   projects: Record<string, Project>
   keys: Record<string, Key>
@@ -13,7 +13,7 @@ export type World = {
   /** Runs of which nothing was stored, though their model may have been asked. */
   unsure: string[]
   /** Events that receivers were sent, and those that they may have been sent. */
-  deliveries: { url: string; type: string; about: string; certain: boolean }[]
+  deliveries: { project: string; url: string; type: string; about: string; certain: boolean }[]
 }
 
 export type Project = {
@@ -44,8 +44,6 @@ export type Version = Pick<Agent, 'persona' | 'remember' | 'history'>
 export type Deployment = {
   version: string
   status: 'active' | 'superseded' | 'rolled_back'
-  /** The position of the deployment that it replaced. */
-  replaces: number | null
 }
 
 export type Run = {
@@ -60,12 +58,14 @@ export type Run = {
   environment: string
   tokens: number
   by: string
-  door: string
+  door: 'api' | 'openai' | 'schedule'
   answering: Version
   /** The turns of the session that its model saw, the oldest first. */
   saw: string[]
   /** What the agent remembered of the user, or of the session, when it began. Its model may be shown that, and no more. */
   knew: string[]
+  /** A budget had no room for its next call. */
+  isOverBudget?: true
   /** It was interrupted: nobody knows how many calls it has made, and what they have used. */
   isCutOff?: boolean
 }
@@ -98,6 +98,8 @@ export type Schedule = {
   message: string
   enabled: boolean
   missed: number
+  /** How many times have passed since its agent was paused. */
+  passed: number
   ran: number
   by: string
 }
@@ -107,9 +109,10 @@ export type Budget = {
   limit: { kind: 'runs' | 'tokens'; amount: number }
   action: 'refuse' | 'notify'
   used: number
+  by: string
 }
 
-export type Webhook = { agent: string | null; events: string[] }
+export type Webhook = { agent: string | null; events: string[]; isEnabled: boolean }
 
 export type StoredFile = { content: string; user: string | null; by: string }
 
@@ -118,12 +121,26 @@ export type Used = { calls: number; input: number; output: number }
 export type Calls = { model: number; tool: number; refund: number }
 
 /** What a client is told: a status, the code of an error, and what the body promises. */
-export type Answer = { status: number; code?: string; says?: unknown }
+export type Answer = { status: number; code?: string; says?: unknown; isReplayed?: true }
 
-/** `fading`: the agent of its run was deleted, and the reply with it, but not at once. */
-type Reply = { asked: string; answer: Answer; about: string | null; gone?: boolean; fading?: boolean }
+/** What a request with an Idempotency-Key was answered. */
+type Reply = {
+  asked: string
+  at: number
+  answer: Answer
+  /** Where its run is, if it's about one. */
+  run: { project: string; agent: string; name: string } | null
+  /** The user that it names, and where. */
+  user: string | null
+  place: { project: string; agent: string | null }
+  /** The run had to wait: a retry gets its current state. */
+  isWaiting: boolean
+  isErased?: boolean
+  /** The agent of its run was deleted, and the reply with it, but not at once. */
+  isFading?: boolean
+}
 
-/** A service that has just started: its first key may do everything, in every project. */
+/** A service that has just started, without its agent `hello`. Its first key may do everything, in every project. */
 export function emptyWorld(time: number): World {
   const project = (): Project => ({ agents: {}, budgets: {}, webhooks: {}, files: {}, usage: {} })
   const permissions: Permission[] = ['read', 'write', 'delete', 'manage', 'approve']

@@ -15,6 +15,8 @@ export type Client = {
   secrets: Map<string, string>
   /** The name of a run's message, by its id. */
   runs: Map<string, string>
+  /** The messages of runs that had to wait. */
+  waited: Set<string>
   /** The names of agents, by their ids. */
   agents: Map<string, string>
   /** What is to be sent again as it was, by the act. */
@@ -38,7 +40,7 @@ export async function ask(client: Client, act: Act, signal?: AbortSignal): Promi
   const headers = { ...request.headers, ...(act.once !== undefined && { 'Idempotency-Key': act.once }) }
   const reply = await send(client, act, { ...request, headers }, signal)
   if (!reply || reply.status === 503) return undefined
-  return told(client, act, reply)
+  return { ...told(client, act, reply), ...(reply.isReplayed && { isReplayed: true }) }
 }
 
 /** Sends it as the key that the act names. */
@@ -62,10 +64,14 @@ export async function send(
       signal: signal ? AbortSignal.any([signal, late]) : late,
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    if (response.headers.get('content-type')?.startsWith('text/event-stream')) return await lastEvent(response)
+    if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+      const reply = await lastEvent(response)
+      return reply && { ...reply, isReplayed: isReplay(response) }
+    }
     const text = await response.text()
     const request_id = response.headers.get('x-request-id') ?? undefined
-    return { status: response.status, request_id, body: text === '' ? undefined : parsed(text) }
+    const isReplayed = isReplay(response)
+    return { status: response.status, request_id, isReplayed, body: text === '' ? undefined : parsed(text) }
   } catch (error) {
     if (late.aborted) throw new Error(`${method} ${path} was not answered within ${PATIENCE_MS} ms`, { cause: error })
     return undefined
@@ -74,7 +80,9 @@ export async function send(
 
 // The shape is that of the operation.
 // oxlint-disable-next-line typescript/no-explicit-any
-type Reply = { status: number; request_id?: string | undefined; body: any }
+type Reply = { status: number; request_id?: string | undefined; isReplayed?: boolean; body: any }
+
+const isReplay = ({ headers }: Response) => headers.get('idempotent-replayed') === 'true'
 
 function parsed(text: string): unknown {
   try {
@@ -127,10 +135,13 @@ async function requestFor(client: Client, act: Act): Promise<Request> {
     }
     case 'create key': {
       const limited = act.agent !== null && { agent_id: act.agent }
-      return { method: 'POST', path: '/v1/keys', body: { name: act.key, role: act.role, ...limited } }
+      const set = { deleter: 'delete', manager: 'manage' }[act.role as string]
+      const rights = set ? { permissions: [set] } : { role: act.role }
+      return { method: 'POST', path: '/v1/keys', body: { name: act.key, ...rights, ...limited } }
     }
     case 'revoke key': {
-      const id = (await found('/v1/keys?limit=100', ({ name }) => name === act.key))?.id
+      const wanted = act.key === 'root' ? ROOT_NAME : act.key
+      const id = (await found('/v1/keys?limit=100', ({ name }) => name === wanted))?.id
       return { method: 'DELETE', path: `/v1/keys/${id ?? 'key_00000000000000000000000000'}` }
     }
     case 'invoke':
@@ -173,9 +184,13 @@ async function requestFor(client: Client, act: Act): Promise<Request> {
       const body = { url: client.outside.url + act.webhook, events: act.events, ...ofAgent }
       return { method: 'POST', path: '/v1/webhooks', body }
     }
+    case 'enable webhook':
+    case 'disable webhook':
     case 'delete webhook': {
       const id = (await found('/v1/webhooks?limit=100', ({ url }) => String(url).endsWith(act.webhook)))?.id
-      return { method: 'DELETE', path: `/v1/webhooks/${id ?? 'whk_00000000000000000000000000'}` }
+      const path = `/v1/webhooks/${id ?? 'whk_00000000000000000000000000'}`
+      if (act.do === 'delete webhook') return { method: 'DELETE', path }
+      return { method: 'PATCH', path, body: { status: act.do === 'enable webhook' ? 'enabled' : 'disabled' } }
     }
     case 'upload': {
       const path = `/v1/files?name=${act.file}${act.user === null ? '' : `&user_id=${act.user}`}`
@@ -187,7 +202,29 @@ async function requestFor(client: Client, act: Act): Promise<Request> {
     }
     case 'erase user':
       return { method: 'DELETE', path: `/v1/users/${act.user}` }
+    case 'list':
+      return { method: 'GET', path: LIST_PATHS[act.what](agent) }
   }
+}
+
+/** The name of the key with which a new service starts. */
+const ROOT_NAME = 'first admin key'
+
+const LIST_PATHS: Record<Extract<Act, { do: 'list' }>['what'], (agent: string) => string> = {
+  agents: () => '/v1/agents?limit=100',
+  invocations: (agent) => `${agent}/invocations?limit=100`,
+  approvals: () => '/v1/approvals?status=pending&limit=100',
+  files: () => '/v1/files?limit=100',
+  webhooks: () => '/v1/webhooks?limit=100',
+  budgets: () => '/v1/budgets?limit=100',
+  keys: () => '/v1/keys?status=active&limit=100',
+}
+
+/** What the model calls an item of a list. */
+function nameOf(what: Extract<Act, { do: 'list' }>['what'], item: Item): string {
+  if (what === 'invocations') return String(item['message'] || 'erased').replace(/ .*/s, '')
+  if (what === 'approvals') return String(Object(item['arguments'])['about'])
+  return what === 'webhooks' ? new URL(String(item['url'])).pathname : String(item['name'])
 }
 
 function contextOf({ user, session }: { user: string | null; session: string | null }): Record<string, string> {
@@ -243,11 +280,18 @@ async function idOfRun(client: Client, act: { agent: string; project: string; me
   return id
 }
 
+/** A request that is sent again begins another run only if the first one has failed. */
+function beginsRun({ runs, waited }: Client, message: string, status: number): boolean {
+  const isKnown = runs.values().some((known) => known === message)
+  return !isKnown || (!waited.has(message) && (status >= 500 || status === 429))
+}
+
 /** What of a reply was promised. */
-function told(client: Client, act: Act, { status, request_id, body }: Reply): Answer {
+function told(client: Client, act: Act, { status, request_id, isReplayed, body }: Reply): Answer {
   // The id of a request that begins a run is the run's. Clients of OpenAI are told it in the header only.
-  const run = act.do === 'invoke' && (body?.request_id ?? (act.how === 'openai' && request_id))
-  if (run) client.runs.set(run, act.message)
+  const run = act.do === 'invoke' && !isReplayed && (body?.request_id ?? (act.how === 'openai' && request_id))
+  if (run && beginsRun(client, act.message, status)) client.runs.set(run, act.message)
+  if (act.do === 'invoke' && (status === 202 || body?.error?.code === 'run_waits')) client.waited.add(act.message)
   if (status >= 400) return { status, code: body?.error?.code }
   const data = body?.data
   switch (act.do) {
@@ -300,5 +344,12 @@ function told(client: Client, act: Act, { status, request_id, body }: Reply): An
       return { status }
     case 'erase user':
       return { status, says: { unfinished: data.unfinished } }
+    case 'enable webhook':
+    case 'disable webhook':
+      return { status, says: { status: data.status } }
+    case 'list': {
+      const names = (data as Item[]).map((item) => nameOf(act.what, item))
+      return { status, says: { names: names.filter((name) => name !== ROOT_NAME).toSorted() } }
+    }
   }
 }

@@ -1,6 +1,6 @@
 // What clients find afterwards, beside what they were promised.
 import { isDeepStrictEqual } from 'node:util'
-import { saidIn } from '../model/runs.ts'
+import { messageOf } from '../model/run-ends.ts'
 import type { Agent, Project, Run, World } from '../model/world.ts'
 import { type Client, send } from './client.ts'
 import type { Prompt } from './outside.ts'
@@ -114,8 +114,8 @@ function ofProject(
   )
   compare(
     `webhooks of ${name}`,
-    sorted(Object.keys(webhooks)),
-    sorted(there.webhooks.map(({ url }) => new URL(url).pathname)),
+    sorted(Object.entries(webhooks).map(([path, { isEnabled }]) => `${path} ${isEnabled ? 'enabled' : 'disabled'}`)),
+    sorted(there.webhooks.map(({ url, status }) => `${new URL(url).pathname} ${status}`)),
   )
   if (isSure) compare(`usage of ${name}`, project.usage, usageOf(there.usage, client))
   for (const [agent, promised] of Object.entries(agents)) {
@@ -190,16 +190,16 @@ function seenRun(run: Found, cutOff: Run[], isErasedUnsure: boolean): Found {
 /** Reads a run of the model and a receipt alike. */
 function runText(run: Found): string {
   const message = run.message === null || run.message === '' ? 'erased' : String(run.message).replace(/ .*/s, '')
-  const { status, response, version, user, session, environment, tokens_used } = run
+  const { status, response, version, user, session, environment, tokens_used, door } = run
   const said = message === 'erased' ? '' : `: ${response ?? null}, of ${user ?? null} in ${session ?? null}`
-  return `${message} ${status} by ${version ?? 'the draft'} in ${environment}, ${tokens_used} tokens${said}`
+  return `${message} ${status} by ${version ?? 'the draft'} in ${environment} through ${door}, ${tokens_used} tokens${said}`
 }
 
 const memoryText = (...parts: unknown[]) => parts.map((part) => part ?? '-').join(' ')
 
 function ofOutside(world: World, { outside, runs }: Client, compare: Compare): void {
   compare('what came in', [], outside.wrong)
-  const cutOff = runsOf(world).flatMap(([name, { isCutOff }]) => (isCutOff ? [saidIn(name)] : []))
+  const cutOff = runsOf(world).flatMap(([name, { isCutOff }]) => (isCutOff ? [messageOf(name)] : []))
   const unsure = new Set([...world.unsure, ...cutOff])
   const calls = (of: World['outside']) => {
     const made = Object.entries(of).filter(
@@ -247,7 +247,7 @@ function without(some: string[], others: string[]): string[] {
 /** What a model may be shown: docs/memory.md, "Users never see each other's memories." Runs of a schedule have one message. */
 function wrongPrompt(world: World, prompt: Prompt): string[] {
   const wrong = runsOf(world)
-    .filter(([name]) => saidIn(name) === prompt.message)
+    .filter(([name]) => messageOf(name) === prompt.message)
     .map(([, run]) => wrongFor(run, prompt))
   return wrong.some(({ length }) => length === 0) ? [] : (wrong[0] ?? [])
 }
@@ -256,14 +256,9 @@ function wrongFor(run: Run, { message, persona, round, turns, mentioned }: Promp
   const wrong: string[] = []
   if (run.answering.persona !== persona)
     wrong.push(`${message} was answered by ${persona}, not ${run.answering.persona}`)
-  if (
-    round === 1 &&
-    !isDeepStrictEqual(
-      turns.filter((turn) => !turn.endsWith('undefined')),
-      run.saw,
-    )
-  ) {
-    wrong.push(`${message} saw the turns ${turns.join(', ')}, not ${run.saw.join(', ')}`)
+  const shown = turns.filter((turn) => !turn.endsWith('undefined'))
+  if (!isDeepStrictEqual(shown, run.saw)) {
+    wrong.push(`${message} saw the turns ${turns.join(', ')}, not ${run.saw.join(', ')}, in round ${round}`)
   }
   const allowed = new Set([message, ...run.knew])
   for (const other of mentioned)

@@ -1,7 +1,8 @@
 // A script: what several clients do, one step after the other or at the same time. It's data, so that it can be shortened
 // and shown; the world of the model says which names exist, so that most of it makes sense.
-import type { Act, Invoke, Role } from '../model/act.ts'
-import { promised } from '../model/promise.ts'
+import { type Act, type Invoke, LISTS, type Role } from '../model/act.ts'
+import { isPost, promised } from '../model/promise.ts'
+import { messageOf } from '../model/run-ends.ts'
 import { PLANS } from '../model/runs.ts'
 import { passTime } from '../model/schedules.ts'
 import { emptyWorld, type World } from '../model/world.ts'
@@ -78,6 +79,8 @@ class Writer {
   readonly #random: Random
   #world: World = emptyWorld(0)
   #named = 0
+  /** What was sent with an Idempotency-Key. */
+  readonly #tried: Act[] = []
 
   /** In a script without faults that cut runs off, every token is known. */
   readonly #isRough: boolean
@@ -103,12 +106,11 @@ class Writer {
         : abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
     if (this.#agents().length === 0) return { acts: [this.#createAgent()] }
     const chance = random.next()
-    if (chance < 0.06 && passesTime)
-      return { pass: random.of([30, 60, 61, 90, 130, 600]) * 60_000 + random.of([0, 0, 30_000]) }
+    if (chance < 0.06 && passesTime) return { pass: this.#minutes() * 60_000 + random.of([0, 0, 30_000]) }
     if (chance < 0.08) return { restart: true }
     if (chance < 0.2 && faults.length > 0) {
       const fault = random.of<Fault>(faults)
-      const act = fault === 'hang up' ? this.#hungUp() : this.#act()
+      const act = fault === 'hang up' ? this.#hungUp() : this.#act(true)
       if (fault === 'kill' || fault === 'lose a commit') return { acts: [act], fault, at: this.#moment(fault) }
       if (fault === 'stand still' || fault === 'jump') return { acts: [this.#goingOn()], fault, at: this.#standStill() }
       return { acts: [act], fault }
@@ -116,6 +118,12 @@ class Writer {
     const acts = [this.#act()]
     while (random.chance(0.15) && acts.length < 3) acts.push(this.#act())
     return { acts }
+  }
+
+  /** Less than the seven days after which an approval expires. */
+  #minutes(): number {
+    const isEarly = this.#world.time < 5 * 24 * 3_600_000
+    return this.#random.of([30, 60, 61, 90, 130, 600, ...(isEarly ? [1_430, 1_500] : [])])
   }
 
   #moment(fault: Fault): Moment {
@@ -127,7 +135,7 @@ class Writer {
   /** Mostly a run that another node continues. */
   #goingOn(): Act {
     const act = this.#invoke()
-    return this.#random.chance(0.5) ? { ...act, how: 'background' } : this.#maybeOnce(act)
+    return this.#random.chance(0.5) ? { ...act, how: 'background' } : this.#maybeOnce(act, true)
   }
 
   #standStill(): StandStill {
@@ -140,10 +148,13 @@ class Writer {
   follow(step: Step): void {
     if ('pass' in step) return passTime(this.#world, step.pass)
     if ('restart' in step) return
-    for (const act of step.acts) this.#world = promised(this.#world, act).world
+    for (const act of step.acts) {
+      this.#world = promised(this.#world, act).world
+      if (act.once !== undefined) this.#tried.push(act)
+    }
   }
 
-  #act(): Act {
+  #act(isFaulty = false): Act {
     const random = this.#random
     const weights: [number, () => Act][] = [
       [30, () => this.#invoke()],
@@ -162,7 +173,7 @@ class Writer {
         () => ({
           do: 'revoke key',
           ...this.#asker(),
-          key: random.of(Object.keys(this.#world.keys).slice(1).concat('nokey')),
+          key: random.of(Object.keys(this.#world.keys).concat('nokey')),
         }),
       ],
       [3, () => ({ do: 'cancel', ...this.#aRun() })],
@@ -173,30 +184,41 @@ class Writer {
       [3, () => this.#createSchedule()],
       [1, () => ({ do: 'delete schedule', ...this.#target(), schedule: this.#existing('schedules') })],
       [3, () => this.#createBudget()],
-      [1, () => ({ do: 'delete budget', ...this.#asker(), budget: this.#ofProject('budgets') })],
+      [2, () => ({ do: 'delete budget', ...this.#asker(), budget: this.#ofProject('budgets') })],
       [3, () => this.#createWebhook()],
-      [1, () => ({ do: 'delete webhook', ...this.#asker(), webhook: this.#ofProject('webhooks') })],
+      [
+        3,
+        () => ({
+          do: random.of(['delete webhook', 'disable webhook', 'enable webhook']),
+          ...this.#asker(),
+          webhook: this.#ofProject('webhooks'),
+        }),
+      ],
       [3, () => this.#upload()],
       [1, () => ({ do: 'delete file', ...this.#asker(), file: this.#ofProject('files') })],
       [2, () => ({ do: 'erase user', ...this.#asker(), user: random.of(USERS) })],
+      [8, () => ({ do: 'list', ...this.#target(), what: random.of(LISTS) })],
     ]
     let left = random.below(weights.reduce((sum, [weight]) => sum + weight, 0))
     for (const [weight, make] of weights) {
       left -= weight
-      if (left < 0) return this.#maybeOnce(make())
+      if (left < 0) return this.#maybeOnce(make(), isFaulty)
     }
     return this.#invoke()
   }
 
   /** A careful client sends a key, and sometimes asks again, or asks something else with it. */
-  #maybeOnce(act: Act): Act {
-    const isPost = !/delete|revoke|forget|erase|upload/.test(act.do) && !('how' in act && act.how === 'openai')
-    if (!isPost || act.by === 'nobody' || !this.#random.chance(0.25)) return act
-    const used = Object.entries(this.#world.replies).filter(([name]) => name.startsWith(`${act.by} ${act.project} `))
-    if (used.length > 0 && this.#random.chance(0.4)) {
-      const [name, { asked }] = this.#random.of(used)
-      const once = name.slice(`${act.by} ${act.project} `.length)
-      return this.#random.chance(0.8) ? { ...(JSON.parse(asked) as Act), once } : { ...act, once }
+  #maybeOnce(act: Act, isFaulty: boolean): Act {
+    const random = this.#random
+    if (act.do === 'list' || act.by === 'nobody' || !random.chance(isPost(act) ? 0.25 : 0.1)) return act
+    // Of a run that failed and is sent again, nobody knows after a fault which one was cut off.
+    const known = isFaulty ? this.#tried.filter((one) => one.do !== 'invoke') : this.#tried
+    const used = known.filter(({ by, project }) => by === act.by && project === act.project)
+    if (used.length > 0 && random.chance(0.5)) {
+      const before = random.of(used)
+      if (random.chance(0.2)) return { ...act, once: before.once as string }
+      const isOfApi = before.do === 'invoke' && before.how !== 'openai'
+      return isOfApi ? { ...before, how: random.of(['plain', 'stream', 'background']) } : before
     }
     return { ...act, once: this.#name('once') }
   }
@@ -229,7 +251,17 @@ class Writer {
   }
 
   #createKey(): Act {
-    const role = this.#random.of<Role>(['admin', 'developer', 'viewer', 'caller', 'approver', 'approver'])
+    const role = this.#random.of<Role>([
+      'admin',
+      'admin',
+      'developer',
+      'viewer',
+      'caller',
+      'approver',
+      'approver',
+      'deleter',
+      'manager',
+    ])
     const { by, project, agent } = this.#target()
     return {
       do: 'create key',
@@ -255,7 +287,11 @@ class Writer {
           amount: 1 + random.below(6),
           action: random.of(['refuse', 'refuse', 'notify'] as const),
         }
-      : { kind: 'tokens' as const, amount: 1_000_000, action: random.of(['refuse', 'notify'] as const) }
+      : {
+          kind: 'tokens' as const,
+          amount: random.of([100, 1_000_000, 1_000_000]),
+          action: random.of(['refuse', 'notify'] as const),
+        }
     return {
       do: 'create budget',
       by,
@@ -310,8 +346,10 @@ class Writer {
   #aRun(status?: string) {
     const target = this.#target()
     const runs = Object.entries(this.#world.projects[target.project]?.agents[target.agent]?.runs ?? {})
+    // Of several runs with one message, no client says which one it means.
+    const several = new Set(runs.flatMap(([name]) => (name.includes('.') ? [name, messageOf(name)] : [])))
     const fitting = runs.filter(
-      ([name, run]) => !name.includes('.') && run.message && (!status || run.status === status),
+      ([name, run]) => !several.has(name) && run.message && (!status || run.status === status),
     )
     return { ...target, message: fitting.length > 0 ? this.#random.of(fitting)[0] : 'm0' }
   }

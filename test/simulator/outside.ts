@@ -2,7 +2,7 @@
 // in the message, and everything that comes in is remembered.
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { saidIn, saying, tokensOf } from '../model/runs.ts'
+import { textOfAnswer, tokensOf } from '../model/runs.ts'
 import type { Calls, Plan } from '../model/world.ts'
 import { chatChunk } from '../support/outside/chat-chunk.ts'
 import { readBody, startLocalServer } from '../support/outside/local-server.ts'
@@ -50,7 +50,7 @@ export async function openOutside(): Promise<Outside> {
     await act()
     return !isAnswered
   }
-  const callsOf = (message: string) => (calls[saidIn(message)] ??= { model: 0, tool: 0, refund: 0 })
+  const callsOf = (message: string) => (calls[message] ??= { model: 0, tool: 0, refund: 0 })
 
   const server = await startLocalServer(async (request, response) => {
     const body = await readBody(request)
@@ -146,7 +146,7 @@ function answer(response: ServerResponse, { message, persona, round }: Prompt, m
   } else {
     const result = contentOf(messages.findLast(({ role }) => role === 'tool') ?? { role: '', content: '' })
     const outcome = /looked|refunded|unknown/.exec(result)?.[0] ?? (round > 1 ? 'rejected' : '')
-    response.write(chatChunk({ role: 'assistant', content: saying(persona, message, outcome) }))
+    response.write(chatChunk({ role: 'assistant', content: textOfAnswer(persona, message, outcome) }))
     response.write(chatChunk({}, 'stop'))
   }
   const { input, output } = tokensOf(message, round)

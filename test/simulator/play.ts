@@ -1,6 +1,6 @@
 // Plays a script against a real service, and says what is not as it was promised.
 import type { Act, Invoke } from '../model/act.ts'
-import { promised } from '../model/promise.ts'
+import { isPost, promised } from '../model/promise.ts'
 import { passTime } from '../model/schedules.ts'
 import { type Answer, emptyWorld, type World } from '../model/world.ts'
 import { PATIENCE } from '../support/running/patience.ts'
@@ -57,6 +57,7 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
     outside,
     secrets: new Map([['root', stage.admin]]),
     runs: new Map(),
+    waited: new Set(),
     agents: new Map(),
     sent: new Map(),
   }
@@ -159,7 +160,7 @@ async function perform(
 
 /** A careful client asks again until it is answered, if that does no harm. */
 async function askAgain(client: Client, act: Act, worlds: World[]): Promise<Answer | undefined> {
-  const isKept = act.once !== undefined && worlds.every((world) => promised(world, act).answer.status < 300)
+  const isKept = act.once !== undefined && isPost(act) && worlds.every((world) => isStored(promised(world, act).answer))
   if (!isKept && !isRepeatable(act)) return undefined
   for (const end = Date.now() + TAKEN_OVER_MS; Date.now() < end; await pause()) {
     const answer = await ask(client, act)
@@ -167,6 +168,8 @@ async function askAgain(client: Client, act: Act, worlds: World[]): Promise<Answ
   }
   throw new Error(`${JSON.stringify(act)} was not answered again`)
 }
+
+const isStored = ({ status, code }: Answer) => status < 300 || code === 'run_waits'
 
 /** The client hangs up while its model thinks. */
 async function hangUp(client: Client, act: Invoke | undefined): Promise<Answer | undefined> {

@@ -1,7 +1,7 @@
 // The worlds in which a service can be, after what its clients were told.
 import { isDeepStrictEqual } from 'node:util'
 import type { Act, Invoke } from '../model/act.ts'
-import { promised } from '../model/promise.ts'
+import { askedBy, isPost, promised } from '../model/promise.ts'
 import { endRun } from '../model/run-ends.ts'
 import type { Answer, World } from '../model/world.ts'
 
@@ -19,7 +19,7 @@ export const isCut = (fault: string | undefined): boolean =>
   fault === 'kill' || fault === 'lose a commit' || fault === 'stand still'
 
 /** It can be asked for again without a key: what is gone is gone. */
-export const isRepeatable = ({ do: what }: Act): boolean => /^(delete|erase|forget|revoke)/.test(what)
+export const isRepeatable = (act: Act): boolean => !isPost(act) && act.do !== 'list'
 
 /** Every world in which these answers could have been given, in any order of what was asked at the same time. */
 export function follow(worlds: World[], acts: Act[], told: Told, fault: string | undefined): World[] {
@@ -33,6 +33,12 @@ export function follow(worlds: World[], acts: Act[], told: Told, fault: string |
   const different = new Map(possible.map((world) => [JSON.stringify(world), world]))
   if (different.size > MOST_WORLDS) throw new Error(`${different.size} possible worlds are too many`)
   return [...different.values()]
+}
+
+/** A client that asks again after a fault doesn't know whether its first request was answered. */
+function isSame(due: Answer | undefined, answer: Answer, fault: string | undefined): boolean {
+  const told = (one: Answer | undefined) => (fault && one ? { ...one, isReplayed: undefined } : one)
+  return isDeepStrictEqual(told(due), told(answer))
 }
 
 function orders<T>(things: T[]): T[][] {
@@ -51,7 +57,7 @@ function reachedBy(
   if (isCut(fault)) return reachedAfterCut(world, act, answer, fault)
   const { answer: due, or, world: after } = promised(world, act)
   if (answer !== undefined) {
-    const told = [due, or].some((one) => isDeepStrictEqual(one, answer)) ? [after] : []
+    const told = [due, or].some((one) => isSame(one, answer, fault)) ? [after] : []
     if (act.do === 'erase user') return told.length > 0 ? told : unfinished(world, act, answer, together)
     if (act.do !== 'invoke' || !together.some((other) => stops(other, act))) return told
     // It may have been stopped while it ran.
@@ -78,7 +84,7 @@ function reachedAfterCut(world: World, act: Act, answer: Answer | undefined, fau
   const ways = isRun && (survives || !answer) ? [act, { ...act, isInterrupted: true } as const] : [act]
   const reached = ways.flatMap((way) => {
     const { answer: due, or, world: after } = promised(world, way)
-    if (answer && ![due, or].some((one) => isDeepStrictEqual(one, answer))) return []
+    if (answer && ![due, or].some((one) => isSame(one, answer, fault))) return []
     if (!isRun || (answer && !survives)) return [after]
     return [{ ...after, unsure: [...after.unsure, act.message] }]
   })
@@ -127,13 +133,12 @@ function endedOtherwise(world: World, act: Invoke, status: 'failed' | 'cancelled
   // The same run with a model that refuses to answer leaves a receipt and no memories.
   const { world: after } = promised(world, { ...act, plan: 'refuse' })
   // What was kept for its key is the answer to the request as it was.
-  const asked = JSON.stringify({ ...act, once: undefined })
-  for (const reply of Object.values(after.replies)) if (reply.about === act.message) reply.asked = asked
+  for (const reply of Object.values(after.replies)) if (reply.run?.name === act.message) reply.asked = askedBy(act)
   const project = world.keys[act.by]?.project ?? act.project
   const run = after.projects[project]?.agents[act.agent]?.runs[act.message]
   if (!run) return after
   after.deliveries = after.deliveries.filter(({ about }) => about !== act.message)
-  endRun(after, { project, agent: act.agent, message: act.message }, status, null)
+  endRun(after, { project, agent: act.agent, name: act.message }, status, null)
   run.isCutOff = true
   after.unsure.push(act.message)
   run.plan = act.plan
@@ -165,7 +170,7 @@ function unfinished(
       const agent = left.projects[project]?.agents[run.agent]
       if (agent) agent.runs[run.message] = receipt
       for (const [name, reply] of Object.entries(world.replies))
-        if (reply.about === run.message) left.replies[name] = reply
+        if (reply.run?.name === run.message) left.replies[name] = reply
     }
     const memories = before.memories.filter(({ about }) => about === run.message)
     remembered.projects[project]?.agents[run.agent]?.memories.push(...memories)
