@@ -21,8 +21,13 @@ export type Fault =
   | 'lose a commit'
   /** The clock jumps, beyond the end of leases. */
   | 'jump'
+  /** The node stands still until its leases have ended, and notices that before another does. */
+  | 'oversleep'
   /** The node stands still until another takes its work for a dead node's, and then goes on. */
   | 'stand still'
+
+/** A node that goes on with its work itself has lost nothing, and clients notice nothing. */
+export const isHarmless = (fault: Fault | undefined): boolean => fault === 'jump' || fault === 'oversleep'
 
 /** By how much the clock jumps. */
 export const JUMP_MS = 45_000
@@ -102,7 +107,7 @@ class Writer {
     const faults = this.#isMortal
       ? (['kill', 'kill', 'hang up'] as const)
       : this.#standsStill && abilities.standsStill
-        ? (['stand still', 'stand still', passesTime ? 'jump' : 'hang up'] as const)
+        ? (['stand still', 'oversleep', passesTime ? 'jump' : 'oversleep'] as const)
         : abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
     if (this.#agents().length === 0) return { acts: [this.#createAgent()] }
     const chance = random.next()
@@ -112,7 +117,8 @@ class Writer {
       const fault = random.of<Fault>(faults)
       const act = fault === 'hang up' ? this.#hungUp() : this.#act(true)
       if (fault === 'kill' || fault === 'lose a commit') return { acts: [act], fault, at: this.#moment(fault) }
-      if (fault === 'stand still' || fault === 'jump') return { acts: [this.#goingOn()], fault, at: this.#standStill() }
+      if (fault === 'stand still' || isHarmless(fault))
+        return { acts: [this.#goingOn()], fault, at: this.#standStill() }
       return { acts: [act], fault }
     }
     const acts = [this.#act()]

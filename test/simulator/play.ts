@@ -6,7 +6,7 @@ import { type Answer, emptyWorld, type World } from '../model/world.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { ask, type Client, prepare, send } from './client.ts'
 import { differences, lookAt } from './differences.ts'
-import { type Fault, JUMP_MS, type Moment, type Step } from './generate.ts'
+import { type Fault, isHarmless, JUMP_MS, type Moment, type Step } from './generate.ts'
 import { type Outside, openOutside } from './outside.ts'
 import { DONE, follow, isCut, isRepeatable, type Told } from './worlds.ts'
 
@@ -75,6 +75,7 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
       const acts = step.acts.filter(({ by }) => by === 'nobody' || client.secrets.has(by))
       const before = worlds
       const told = await perform(client, stage, acts, step, before)
+      if (isHarmless(step.fault) && told.includes(undefined)) return `${at}: the service did not answer`
       worlds = step.fault === 'jump' ? followJump(before, acts, told) : follow(before, acts, told, step.fault)
       if (worlds.length === 0) return `${at}: ${contradiction(before, acts, told)}`
     }
@@ -144,6 +145,7 @@ async function perform(
   const all = async () => {
     told = await Promise.all(acts.map((act) => ask(client, act)))
     // While something is wrong with the store, an error says nothing about what was done.
+    if (isHarmless(fault)) return
     if (fault) told = told.map((answer) => (answer && answer.status < 500 ? answer : undefined))
     // docs/runs.md: another node has it now, so this answer doesn't say how it ends.
     if (fault === 'stand still') told = told.map((answer) => (answer?.status === 409 ? undefined : answer))

@@ -2,15 +2,17 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { requeueLapsed } from '../../src/invocations/queue/queue-store.ts'
 import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
+import { takeUpRuns } from '../../src/invocations/tend-runs.ts'
 import { newKey } from '../../src/security/key-format.ts'
 import { announce } from '../../src/storage/database.ts'
 import { LEASED_JOBS } from '../../src/storage/jobs/jobs.ts'
 import { CLAIMS } from '../../src/storage/leases/claims.ts'
 import { endLeases } from '../../src/storage/leases/lease.ts'
 import { LEASED_DELIVERIES } from '../../src/webhooks/delivery/delivery-queue.ts'
-import { databaseUrl, nodeOf, rowsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
+import { databaseUrl, nodeOf, partsOf, rowsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { type Engine, type Service, type Settings, startService } from '../support/service/service.ts'
@@ -83,20 +85,23 @@ async function openTogether(engine: Engine, outside: Outside, losesCommits: bool
       for (const node of nodes) await node.restart()
     },
     async during(fault, work, at) {
-      if (fault !== 'lose a commit' && fault !== 'stand still' && fault !== 'jump') return during(service, fault, work)
+      if (isOfStore(fault)) return during(service, fault, work)
       only = service
       if (at && 'answered' in at) {
         let suffered: Promise<void> | undefined
         const act = async () => {
           if (fault === 'jump') return passOn(service, JUMP_MS)
+          if (fault === 'oversleep') return oversleep(service)
           const { queued, taken } = standStill(service, nodes[1] ?? service, at)
           suffered = taken
           if (at.answered !== 'at once') await (at.answered === 'when taken' ? taken : queued)
         }
         outside.atCall(at.call, act, { isAnswered: true })
+        const hasRecovered = slowDown(service)
         await work()
         outside.atCall(0, () => {})
         await suffered
+        hasRecovered()
       } else {
         proxy?.loseCommit(at && 'commit' in at ? at.commit : 1)
         await work()
@@ -235,6 +240,43 @@ async function killDuring(
   outside.atCall(0, () => {})
 }
 
+/** How late the database's answers are to what runs commit, and to one transaction after the other. */
+const COMMIT_MS = 300
+const LATE_MS = [0, 15, 0, 40]
+
+/** What is committed, the node learns later, and another or the node itself may see it before. */
+function slowDown(node: Service): () => void {
+  const { journal, storage } = partsOf(node)
+  const { commit } = journal
+  const { transaction } = storage
+  let answers = 0
+  storage.transaction = async (...given) => {
+    const done = await transaction(...given)
+    await delay(LATE_MS[answers++ % LATE_MS.length])
+    return done
+  }
+  journal.commit = async (...given) => {
+    const done = await commit(...given)
+    await delay(COMMIT_MS)
+    return done
+  }
+  return () => {
+    storage.transaction = transaction
+    journal.commit = commit
+  }
+}
+
+const LEASED = [LEASED_RUNS, CLAIMS, LEASED_DELIVERIES, LEASED_JOBS]
+
+/** The leases of the node have ended, and it looks for the work of dead nodes. */
+async function oversleep(node: Service): Promise<void> {
+  const isOurs = ({ owner }: { owner: string | null }) => owner?.startsWith(nodeOf(node))
+  await until('the run is stored', async () => (await rowsOf(node, 'runs')).some(isOurs))
+  for (const leased of LEASED) await endLeases(storeOf(node), leased, nodeOf(node), node.now())
+  await takeUpRuns(partsOf(node))
+  wakeJobs(node)
+}
+
 /**
  * The node has stood still until its leases ended. Another one, which has no room itself, has put its runs back into the
  * queue, or takes them.
@@ -247,7 +289,7 @@ function standStill(
   const db = storeOf(node)
   const [name, now] = [nodeOf(node), node.now()]
   const queue = async () => {
-    for (const leased of [LEASED_RUNS, LEASED_DELIVERIES, LEASED_JOBS, CLAIMS]) await endLeases(db, leased, name, now)
+    for (const leased of LEASED) await endLeases(db, leased, name, now)
     if (isTakenBack) await requeueLapsed(db, now)
     wakeJobs(isTakenBack ? node : other)
   }
@@ -264,19 +306,18 @@ function standStill(
   return { queued, taken: take() }
 }
 
-const WRITES: Record<
-  Exclude<Fault, 'hang up' | 'kill' | 'lose a commit' | 'jump' | 'stand still'>,
-  'a new run' | 'the end of a run'
-> = {
+type OfStore = 'refuse runs' | 'refuse ends' | 'break off runs' | 'break off ends'
+
+const WRITES: Record<OfStore, 'a new run' | 'the end of a run'> = {
   'refuse runs': 'a new run',
   'refuse ends': 'the end of a run',
   'break off runs': 'a new run',
   'break off ends': 'the end of a run',
 }
 
-async function during(service: Service, fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>): Promise<void> {
-  if (fault === 'kill' || fault === 'lose a commit' || fault === 'stand still' || fault === 'jump')
-    throw new Error(`this stage has no ${fault}`)
+const isOfStore = (fault: Fault): fault is OfStore => Object.hasOwn(WRITES, fault)
+
+async function during(service: Service, fault: OfStore, work: () => Promise<void>): Promise<void> {
   const doHarm = fault.startsWith('break off') ? breakConnectionOnce : refuse
   const letGo = await doHarm(service, WRITES[fault])
   try {

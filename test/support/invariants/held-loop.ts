@@ -16,6 +16,8 @@ type Lap = { from: number; to: number; tookMs: number }
 
 const long: Lap[] = []
 let begun = { at: 0, cpu: 0, isOwn: false }
+/** Services that are just starting, and serve nobody yet. */
+let starting = 0
 
 /** Kinds of resources that the loop itself calls. Ticks and microtasks run before it can get to the next one. */
 const isOfLoop = (type: string) => /^(Timeout|Immediate|[A-Z0-9]+)$/.test(type)
@@ -40,14 +42,22 @@ const hook = createHook({
 function lap(): void {
   const [at, cpu] = [Number(process.hrtime.bigint() / 1_000n), cpuTime()]
   const tookMs = cpu - begun.cpu
-  if (begun.isOwn && tookMs > MOST_HELD_MS) long.push({ from: begun.at, to: at, tookMs })
-  begun = { at, cpu, isOwn: isForService() }
+  if (begun.isOwn && starting === 0 && tookMs > MOST_HELD_MS) long.push({ from: begun.at, to: at, tookMs })
+  begun = { at, cpu, isOwn: isForService() && starting === 0 }
 }
 
 let session: Session | undefined
 
-/** Watches this thread from now on. */
-export function watchLoop(): void {
+/** Watches this thread from now on, except while services start. */
+export async function watchLoopAfter(started: Promise<unknown>): Promise<void> {
+  watchLoop()
+  starting++
+  await started.finally(() => {
+    starting--
+  })
+}
+
+function watchLoop(): void {
   if (session) return
   session = new Session()
   session.connect()

@@ -4,7 +4,7 @@ import type { App } from '../../../src/app.ts'
 import type { Database, Engine } from '../../../src/storage/database.ts'
 import { nodeOf, partsOf, storeOf } from '../inside.ts'
 import { brokenRules } from './check-store.ts'
-import { heldLoop, watchLoop } from './held-loop.ts'
+import { heldLoop, watchLoopAfter } from './held-loop.ts'
 import { leftOpen, watchOpened } from './left-open.ts'
 
 /**
@@ -47,8 +47,8 @@ export async function watchInvariants(
 ): Promise<App> {
   const isWhole = hasAllRules()
   if (!isWhole && !(MOORAGE_TEST_ALL && engine === 'sqlite')) return start()
-  if (isWhole) watchLoop()
   const { started, opened } = isWhole ? watchOpened(start) : { started: start(), opened: new Map() }
+  if (isWhole) await watchLoopAfter(started)
   const app = await started
   const { config } = partsOf({ app })
   const store = config.database.url ?? config.data

@@ -37,6 +37,17 @@ const CUT_OFF: Record<Engine, Step[]> = {
   ],
 }
 
+const late = { call: 1, isTakenBack: true, answered: 'when queued' } as const
+const plain = { ...ASKED, session: null, plan: 'answer', how: 'plain' } as const
+
+/** The node takes its own runs for a dead node's. */
+const STOOD_STILL: Step[] = [
+  { acts: [MADE] },
+  { acts: [{ ...plain, message: 'm2', once: 'k1' }], fault: 'oversleep', at: late },
+  { acts: [{ ...plain, message: 'm3' }], fault: 'oversleep', at: late },
+  { acts: [{ ...plain, message: 'm4', how: 'background' }], fault: 'stand still', at: late },
+]
+
 underAllRules()
 
 describe('scripts by seed', () => {
@@ -52,6 +63,12 @@ describe('scripts by seed', () => {
     test(`what was acknowledged outlives ${engine === 'sqlite' ? 'a killed process' : 'a lost commit'}`, async () => {
       const script = CUT_OFF[engine]
       assert.equal(await play(script, (outside) => openStage(engine, outside, script)), undefined)
+    })
+  }
+
+  for (const engine of ENGINES) {
+    test(`a node that has stood still does nothing twice, on ${engine}`, async () => {
+      assert.equal(await play(STOOD_STILL, (outside) => openStage(engine, outside, STOOD_STILL)), undefined)
     })
   }
 
