@@ -198,8 +198,8 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
 
 /**
  * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed. A
- * client that reads a stream learns here how the run ends. Other clients can repeat the request. If the run has ended,
- * the database's answer to that commit was lost, or another node was faster: the receipt contains the answer.
+ * client that reads a stream learns here how the run ends. Other clients can repeat the request. If the run has ended or
+ * waits, the database's answer to that commit was lost, or another node was faster: the client gets the run's state.
  */
 async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unknown, context: InvokeNeeds) {
   const { db, emit, repeatable } = context
@@ -209,7 +209,8 @@ async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unkn
   if (!isLost) throw cause
   // While the database is unavailable, another node may have the run, so the request must not look repeatable.
   const found = await invocations.find(db, agent.seq, invocation.id).catch(() => undefined)
-  if (found && isFinal(found)) return answerEarlier({ agent, invocation: found }, context)
+  if (found && (isFinal(found) || found.status === 'waiting'))
+    return answerEarlier({ agent, invocation: found }, context)
   throw conflict('Another node has taken over the invocation.')
 }
 

@@ -201,19 +201,19 @@ onAnyEngine('schedules', (service, engine) => {
   })
 
   test('a tick whose session is busy is skipped, also in the telemetry', () =>
-    withService(engine, async (service) => {
-      await createAgent(service, 'busy', { ...slowAgent, sessions: { while_busy: 'reject' } })
+    withService(engine, async (own) => {
+      await createAgent(own, 'busy', { ...slowAgent, sessions: { while_busy: 'reject' } })
       const told = async () => {
-        const samples = readSamples((await service.call('GET', '/metrics')).text)
+        const samples = readSamples((await own.call('GET', '/metrics')).text)
         const ofTicks = samples.filter(({ name }) => name === 'moorage_schedule_ticks_total')
         return Object.fromEntries(ofTicks.map(({ labels, value }) => [labels['result'], value]))
       }
       const context = { user_id: 'ada', session_id: 'one' }
       const headers = { Prefer: 'respond-async' }
-      await service.call('POST', '/v1/agents/busy/invoke', { body: { message: 'hi', context }, headers })
-      const { id } = await createSchedule(service, 'busy', { every: '1h', context })
-      pass(service, HOUR)
-      await until('the skipped tick', async () => (await getSchedule(service, 'busy', id)).skipped === 1)
+      await own.call('POST', '/v1/agents/busy/invoke', { body: { message: 'hi', context }, headers })
+      const { id } = await createSchedule(own, 'busy', { every: '1h', context })
+      pass(own, HOUR)
+      await until('the skipped tick', async () => (await getSchedule(own, 'busy', id)).skipped === 1)
       await until('it is told', async () => (await told())['skipped'] === 1)
       assert.equal((await told())['run'], 0)
     }))

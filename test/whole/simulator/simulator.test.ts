@@ -29,6 +29,7 @@ const CUT_OFF: Record<Engine, Step[]> = {
     { acts: [{ ...ROOT, do: 'deploy', environment: 'production', version: 'v1', once: 'k3' }], ...lost },
     { acts: [{ ...ALONE, message: 'm5' }] },
     { acts: [{ ...ALONE, message: 'm6' }], fault: 'lose a commit', at: { commit: 2, isDone: true } },
+    { acts: [{ ...ALONE, plan: 'ask', message: 'm8' }], fault: 'lose a commit', at: { commit: 2, isDone: true } },
     {
       acts: [{ ...ALONE, how: 'plain', message: 'm7', once: 'k4' }],
       fault: 'lose a commit',
