@@ -85,7 +85,7 @@ class Writer {
   #world: World = emptyWorld(0)
   #named = 0
   /** What was sent with an Idempotency-Key. */
-  readonly #tried: Act[] = []
+  #tried: Act[] = []
 
   /** In a script without faults that cut runs off, every token is known. */
   readonly #isRough: boolean
@@ -122,8 +122,16 @@ class Writer {
       return { acts: [act], fault }
     }
     const acts = [this.#act()]
-    while (random.chance(0.15) && acts.length < 3) acts.push(this.#act())
+    while (random.chance(0.15) && acts.length < 3) {
+      const act = this.#act()
+      // While the first request is running, a different one with its key is refused, whatever becomes of the first.
+      if (act.once === undefined || acts.every(({ once }) => once !== act.once)) acts.push(act)
+    }
     return { acts }
+  }
+
+  #isKept({ agent, message }: Invoke): boolean {
+    return Object.values(this.#world.replies).some(({ run }) => run?.agent === agent && run.name === message)
   }
 
   /** Less than the seven days after which an approval expires. */
@@ -157,6 +165,8 @@ class Writer {
     for (const act of step.acts) {
       this.#world = promised(this.#world, act).world
       if (act.once !== undefined) this.#tried.push(act)
+      // Nobody can tell the runs of a deleted agent from those of an agent with its name.
+      if (act.do === 'delete agent') this.#tried = this.#tried.filter((one) => one.do !== 'invoke' || this.#isKept(one))
     }
   }
 
