@@ -1,7 +1,7 @@
 // A script: what several clients do, one step after the other or at the same time. It's data, so that it can be shortened
 // and shown; the world of the model says which names exist, so that most of it makes sense.
 import { type Act, type Invoke, LISTS, type Role } from '../model/act.ts'
-import { isPost, promised } from '../model/promise.ts'
+import { askedBy, DAY_MS, isPost, promised } from '../model/promise.ts'
 import { messageOf } from '../model/run-ends.ts'
 import { PLANS } from '../model/runs.ts'
 import { passTime } from '../model/schedules.ts'
@@ -229,7 +229,8 @@ class Writer {
     if (act.do === 'list' || act.by === 'nobody' || !random.chance(isPost(act) ? 0.25 : 0.1)) return act
     // Of a run that failed and is sent again, nobody knows after a fault which one was cut off.
     const known = isFaulty ? this.#tried.filter((one) => one.do !== 'invoke') : this.#tried
-    const used = known.filter(({ by, project }) => by === act.by && project === act.project)
+    const ofKey = known.filter(({ by, project }) => by === act.by && project === act.project)
+    const used = ofKey.filter((one) => !this.#wouldMakeTwo(one))
     if (used.length > 0 && random.chance(0.5)) {
       const before = random.of(used)
       if (random.chance(0.2)) return { ...act, once: before.once as string }
@@ -237,6 +238,13 @@ class Writer {
       return isOfApi ? { ...before, how: random.of(['plain', 'stream', 'background']) } : before
     }
     return { ...act, once: this.#name('once') }
+  }
+
+  /** A day later, the request makes another thing with the same name, which the model doesn't tell apart. */
+  #wouldMakeTwo(act: Act): boolean {
+    const asked = askedBy(act)
+    const reply = Object.values(this.#world.replies).find((one) => one.asked === asked)
+    return /^(create|upload)/.test(act.do) && reply !== undefined && this.#world.time >= reply.at + DAY_MS
   }
 
   #invoke(): Invoke {
