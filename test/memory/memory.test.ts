@@ -5,6 +5,23 @@ import { onBothEngines } from '../support/service/service.ts'
 import { found, type Item, searchMemory, writeMemory } from '../support/slices/memory.ts'
 
 onBothEngines('memory', (service) => {
+  test('GET …/effects lists what the run remembered, and not what else was said at that moment', async () => {
+    const agent = await newAgent(service())
+    const context = { user_id: 'eve', session_id: 's1' }
+    const body = { message: 'I live in Oslo', context }
+    const { request_id, response } = (await service().call('POST', `/v1/agents/${agent}/invoke`, { body })).body.data
+    const path = `/v1/agents/${agent}/invocations/${request_id}`
+    const { finished_at: created_at } = (await service().call('GET', path)).body.data
+    await writeMemory(service(), agent, [
+      { content: 'Said elsewhere', kind: 'turn', role: 'user', context, created_at },
+    ])
+    const { memories } = (await service().call('GET', `${path}/effects`)).body.data
+    assert.deepEqual(
+      memories.map(({ content }: { content: string }) => content),
+      ['I live in Oslo', response],
+    )
+  })
+
   describe('POST /v1/agents/{agent_id}/memory', () => {
     test('201 with every memory as it is kept', async () => {
       const agent = await newAgent(service())

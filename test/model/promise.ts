@@ -28,7 +28,7 @@ export function promised(before: World, act: Act): { answer: Answer; world: Worl
   }
 }
 
-const DAY_MS = 24 * 3_600_000
+export const DAY_MS = 24 * 3_600_000
 
 /** docs/api.md: "Send `Idempotency-Key` with POST and PATCH." Other requests ignore it. */
 export const isPost = ({ do: what }: Act): boolean => !/^(delete|revoke|forget|erase|list)/.test(what)

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { type Invocation, rankOf } from '../../src/invocations/invocation.ts'
 import { announce } from '../../src/storage/database.ts'
 import { readEvents } from '../support/clients/sse.ts'
-import { partsOf, storeOf } from '../support/inside.ts'
+import { inTransaction, liveRun, partsOf, storeOf } from '../support/inside.ts'
 import { type PatientModel, startPatientModel } from '../support/outside/patient-model.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -145,6 +145,29 @@ for (const engine of NODE_STORY_ENGINES) {
       assert.ok(overtaken.finished_at <= last.started_at, `${overtaken.finished_at} ${last.started_at}`)
       answer()
       assert.equal((await first).status, 200)
+    })
+
+    test('a run that was taken just as another one got in line is told that its turn is awaited', async () => {
+      const agent = await newAgent(service, AGENT)
+      const context = newSession()
+      const answer = hold('held')
+      const queue = async (message: string) =>
+        (await invoke(agent, message, context, { headers: IN_BACKGROUND })).body.data.request_id as string
+      const first = await queue('held')
+      const session = await until('it runs', async () => (liveRun(service, first) ?? liveRun(other, first))?.session)
+      await queue('next 10 ms')
+      await until('it is told', async () => session.isAwaited)
+      // As if the node had looked too early who was in line. Then nobody knew the holder's node yet.
+      session.isAwaited = false
+      const announced = performance.now()
+      await inTransaction(service, (db) => announce(db, 'turns', session.key))
+      await until('it is told again', async () => session.isAwaited)
+      const took = performance.now() - announced
+      assert.ok(took < 3_000, `${took} ms: it was told when the node looked for free turns`)
+      answer()
+      await until('both have ended', async () =>
+        (await receipts(agent)).every(({ finished_at }: Invocation) => finished_at),
+      )
     })
 
     test('`cancel`: one answer, four cancelled, and nothing is counted twice', async () => {

@@ -1,7 +1,7 @@
 // A script: what several clients do, one step after the other or at the same time. It's data, so that it can be shortened
 // and shown; the world of the model says which names exist, so that most of it makes sense.
 import { type Act, type Invoke, LISTS, type Role } from '../model/act.ts'
-import { isPost, promised } from '../model/promise.ts'
+import { askedBy, DAY_MS, isPost, promised } from '../model/promise.ts'
 import { messageOf } from '../model/run-ends.ts'
 import { PLANS } from '../model/runs.ts'
 import { passTime } from '../model/schedules.ts'
@@ -85,7 +85,7 @@ class Writer {
   #world: World = emptyWorld(0)
   #named = 0
   /** What was sent with an Idempotency-Key. */
-  readonly #tried: Act[] = []
+  #tried: Act[] = []
 
   /** In a script without faults that cut runs off, every token is known. */
   readonly #isRough: boolean
@@ -122,8 +122,16 @@ class Writer {
       return { acts: [act], fault }
     }
     const acts = [this.#act()]
-    while (random.chance(0.15) && acts.length < 3) acts.push(this.#act())
+    while (random.chance(0.15) && acts.length < 3) {
+      const act = this.#act()
+      // While the first request is running, a different one with its key is refused, whatever becomes of the first.
+      if (act.once === undefined || acts.every(({ once }) => once !== act.once)) acts.push(act)
+    }
     return { acts }
+  }
+
+  #isKept({ agent, message }: Invoke): boolean {
+    return Object.values(this.#world.replies).some(({ run }) => run?.agent === agent && run.name === message)
   }
 
   /** Less than the seven days after which an approval expires. */
@@ -157,6 +165,8 @@ class Writer {
     for (const act of step.acts) {
       this.#world = promised(this.#world, act).world
       if (act.once !== undefined) this.#tried.push(act)
+      // Nobody can tell the runs of a deleted agent from those of an agent with its name.
+      if (act.do === 'delete agent') this.#tried = this.#tried.filter((one) => one.do !== 'invoke' || this.#isKept(one))
     }
   }
 
@@ -219,7 +229,8 @@ class Writer {
     if (act.do === 'list' || act.by === 'nobody' || !random.chance(isPost(act) ? 0.25 : 0.1)) return act
     // Of a run that failed and is sent again, nobody knows after a fault which one was cut off.
     const known = isFaulty ? this.#tried.filter((one) => one.do !== 'invoke') : this.#tried
-    const used = known.filter(({ by, project }) => by === act.by && project === act.project)
+    const ofKey = known.filter(({ by, project }) => by === act.by && project === act.project)
+    const used = ofKey.filter((one) => !this.#wouldMakeTwo(one))
     if (used.length > 0 && random.chance(0.5)) {
       const before = random.of(used)
       if (random.chance(0.2)) return { ...act, once: before.once as string }
@@ -227,6 +238,13 @@ class Writer {
       return isOfApi ? { ...before, how: random.of(['plain', 'stream', 'background']) } : before
     }
     return { ...act, once: this.#name('once') }
+  }
+
+  /** A day later, the request makes another thing with the same name, which the model doesn't tell apart. */
+  #wouldMakeTwo(act: Act): boolean {
+    const asked = askedBy(act)
+    const reply = Object.values(this.#world.replies).find((one) => one.asked === asked)
+    return /^(create|upload)/.test(act.do) && reply !== undefined && this.#world.time >= reply.at + DAY_MS
   }
 
   #invoke(): Invoke {

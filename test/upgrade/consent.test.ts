@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { isAllowed } from '../../src/storage/schema/consent.ts'
 import { newShell } from '../support/clients/cli.ts'
 import { databaseUrl, partsOf, stopApp, storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
@@ -43,6 +44,13 @@ async function startBoth(t: TestContext) {
 }
 
 describe('a migration that breaks older nodes', () => {
+  test('is not allowed by what the operator has allowed for another one', () => {
+    const allowed = JSON.stringify(['one', 'two'])
+    assert.ok(isAllowed(['one', 'two'], allowed))
+    assert.ok(!isAllowed(['two', 'three'], allowed))
+    assert.ok(!isAllowed(['one'], undefined))
+  })
+
   test('waits while one serves; once the operator allows it, it runs and the older node ends', async (t) => {
     const { older, starting, ask, reason, shared } = await startBoth(t)
     const node = `${partsOf(older).node} (${partsOf(older).version.version})`

@@ -244,9 +244,13 @@ for (const engine of STORY_ENGINES) {
     })
 
     test('corrected prices apply to the past: usage records, sums and receipts', async () => {
+      await ask(await newAgent(service, { model: 'builtin/echo' }))
       const agent = await newAgent(service, { model: 'local/priced' })
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 100, completion_tokens: 10 } })
       const { request_id } = await ask(agent)
+      const receiptNow = async () =>
+        (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
+      const charged = await receiptNow()
       const db = storeOf(service)
       // As if there had been no price.
       const none = { cost_nano: null, price: null }
@@ -265,8 +269,8 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await reprice(), { changed: 1, priced: 1, change_usd: 0.01045, next: null })
       const { totals } = await usageOf(`agent_id=${agent}`)
       assert.deepEqual([totals.cost_usd, totals.unpriced_calls, totals.calls], [0.01045, 0, 1])
-      const receipt = (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
-      assert.deepEqual([receipt.cost_usd, receipt.steps.at(-1).cost_usd], [0.01045, 0.01045])
+      assert.deepEqual([charged.cost_usd, charged.steps.at(-1).cost_usd], [0.01045, 0.01045])
+      assert.deepEqual(await receiptNow(), charged)
       assert.deepEqual(await reprice(), { changed: 0, priced: 0, change_usd: 0, next: null })
     })
 
