@@ -53,13 +53,17 @@ export async function put(db: Database, connection: Connection): Promise<void> {
   await announce(db, 'connections', project_id)
 }
 
-/** The client that the service has registered itself as. If another node was first, nothing changes. */
-export async function setRegistration(db: Database, { id, project_id }: Connection, sealed: string): Promise<void> {
+/**
+ * The client that the service has registered itself as, in place of the one that was read. If another node was first,
+ * nothing changes.
+ */
+export async function setRegistration(db: Database, read: Connection, sealed: string): Promise<void> {
+  const { id, project_id, registration } = read
   await db
     .updateTable('connections')
     .set({ registration: sealed })
     .where('id', '=', id)
-    .where('registration', 'is', null)
+    .where('registration', registration === null ? 'is' : '=', registration)
     .execute()
   await announce(db, 'connections', project_id)
 }

@@ -110,6 +110,26 @@ onAnyEngine(
       server.twist = (metadata) => metadata
     })
 
+    test('that move to another provider: the service registers there once, and users can sign in', async (t) => {
+      const other = await startAuthorizationServer()
+      t.after(() => other.close())
+      const at = '/.well-known/oauth-protected-resource/moved'
+      const resource = `${server.url}/moved`
+      const moved = { kind: 'mcp', url: resource }
+      server.resources.set(at, { resource, authorization_servers: [server.url] })
+      await put('moved', moved)
+      server.next = 'kim'
+      await connect(service, 'moved', 'kim')
+      server.resources.set(at, { resource, authorization_servers: [other.url] })
+      await put('moved', moved)
+      other.next = 'lea'
+      await connect(service, 'moved', 'lea')
+      const tested = await service().call('POST', '/v1/connections/moved/test')
+      assert.equal(tested.body.data.issuer, other.url, tested.text)
+      assert.ok(other.clients.has(tested.body.data.client_id))
+      assert.equal(other.asked.filter((one) => one === 'POST /register').length, 1)
+    })
+
     test('ask for more scopes: only the run that needs them waits, and goes on with the wider grant', async () => {
       await put('wide', { kind: 'mcp', url: notes.url })
       const agent = await mcpAgent('wide')
