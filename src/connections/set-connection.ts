@@ -35,7 +35,7 @@ export const setConnection = operation({
     requireToolName(name)
     checkConnection(body, policiesOf(config).outgoing)
     const { project_id } = actor.scope
-    const before = await connections.find(db, { project_id, name })
+    const before = await connections.find(db, { project_id, name }, { isLocked: true })
     const time = now()
     const { as: acts_as, client_secret, hosts, ...fields } = body
     const wanted = {

@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
@@ -11,12 +11,18 @@ const MAX_CONNECTIONS = 200
 
 type ConnectionRef = { project_id: string; name: string }
 
-export async function find(db: Database, { project_id, name }: ConnectionRef): Promise<Connection | undefined> {
+/** With `isLocked`, nobody else changes it until the transaction ends. */
+export async function find(
+  db: Database,
+  { project_id, name }: ConnectionRef,
+  { isLocked = false } = {},
+): Promise<Connection | undefined> {
   const row = await db
     .selectFrom('connections')
     .selectAll()
     .where('project_id', '=', project_id)
     .where('name', '=', name)
+    .$if(isLocked && engineOf(db) === 'postgres', (select) => select.forUpdate())
     .executeTakeFirst()
   return row && fromRow(row)
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { rowsOf } from '../support/inside.ts'
+import { rowsOf, storeOf } from '../support/inside.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
+import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onManyNodes, type Service } from '../support/service/service.ts'
@@ -67,6 +68,29 @@ onManyNodes(
       const confirm = `/v1/connections/desk/links/${connection.link_id}/confirm`
       assert.equal((await nodeAt(1).call('POST', confirm, { body: { user_id: 'bob' } })).status, 200)
       assert.match((await untilStatus(nodeAt(0), path, 'completed')).response, /you are bob,/)
+    })
+
+    test('setting a connection while another node registers the service keeps the registration', async () => {
+      const resource = `${server.url}/registering`
+      server.resources.set('/.well-known/oauth-protected-resource/registering', {
+        resource,
+        authorization_servers: [server.url],
+      })
+      const put = () => service().call('PUT', '/v1/connections/beside', { body: { kind: 'mcp', url: resource } })
+      const clientOf = async () => (await service().call('POST', '/v1/connections/beside/test')).body.data.client_id
+      await put()
+      const client_id = await clientOf()
+      const row = (await rowsOf(service(), 'connections')).find((one) => 'name' in one && one.name === 'beside')
+      const { registration } = row as unknown as { registration: string }
+      await storeOf(service())
+        .updateTable('connections')
+        .set({ registration: null })
+        .where('name', '=', 'beside')
+        .execute()
+      const registering = `update connections set registration = '${registration}' where name = 'beside'`
+      const [reply] = await meanwhile(service(), registering, put)
+      assert.equal(reply?.status, 200)
+      assert.equal(await clientOf(), client_id)
     })
   },
   CONNECTED,
