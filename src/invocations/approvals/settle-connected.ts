@@ -1,4 +1,5 @@
 import { findActive } from '../../connections/grants/grant-store.ts'
+import * as connections from '../../connections/store.ts'
 import type { Database } from '../../storage/database.ts'
 import { lock } from '../queue/queue-store.ts'
 import { queueWaiting } from '../queue/waiting-store.ts'
@@ -19,6 +20,8 @@ export async function settleConnected(db: Database, now: number): Promise<number
     const { connection_id, holder } = approval
     const grant = await findActive(db, { connection_id, holder })
     if (grant?.id === approval.grant_id) continue
+    // The sign-in has ended since it was listed.
+    if (!grant && (await connections.findById(db, connection_id))) continue
     const how = grant
       ? { status: 'approved' as const, by: grant.confirmed_by }
       : { status: 'rejected' as const, by: null, note: 'the connection was deleted' }
