@@ -386,6 +386,27 @@ onBothEngines(
       assert.equal((await grantOf('nic')).status, 'revoked')
     })
 
+    test('revoking during a refresh takes back the tokens that the refresh brings', async () => {
+      server.next = 'pat'
+      await connect(service, 'desk', 'pat')
+      const before = new Set(server.given)
+      const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      server.holdAnswer = () => {
+        asked.resolve()
+        return answered.promise
+      }
+      service().advance(3_600_000)
+      const asking = ask('pat')
+      await asked.promise
+      assert.equal((await call('DELETE', 'desk/grants/pat')).body.data.revoked, true)
+      server.holdAnswer = async () => {}
+      answered.resolve()
+      assert.equal((await asking).status, 202)
+      const brought = [...server.given].filter((token) => !before.has(token))
+      assert.equal(brought.length, 2)
+      for (const token of brought) assert.ok(server.revoked.includes(token), token)
+    })
+
     test('what a provider says of a failure is in no log, because it may repeat what it was sent', async () => {
       const from = service().log().length
       const logged = () => service().log().slice(from)

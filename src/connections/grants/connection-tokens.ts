@@ -19,6 +19,7 @@ import { LINK_MS, linkUrl } from '../links/connection-link.ts'
 import * as links from '../links/link-store.ts'
 import * as connections from '../store.ts'
 import { type ConnectionGrant, type GrantTokens, openTokens, sealTokens } from './connection-grant.ts'
+import { revokeAtProvider } from './end-grants.ts'
 import { endedEvent } from './grant-events.ts'
 import * as grants from './grant-store.ts'
 
@@ -237,13 +238,20 @@ export class ConnectionTokens implements ConnectionSource {
         expires_in,
       } = await client.refresh(tokens.refresh_token ?? '')
       const time = now()
+      const sealed = sealTokens(grant.id, { ...tokens, access_token, refresh_token }, keyring)
       const renewed = await this.#store(grant, {
-        tokens: sealTokens(grant.id, { ...tokens, access_token, refresh_token }, keyring),
+        tokens: sealed,
         can_refresh: refresh_token === undefined ? 0 : 1,
         expires_at: expires_in === undefined ? null : time + expires_in * 1000,
         updated_at: time,
       })
-      return renewed ? { grant: renewed } : 'ended'
+      if (renewed) return { grant: renewed }
+      const current = await grants.findActive(this.#parts.storage.db, grant)
+      if (current?.id === grant.id) return { grant: current }
+      // The grant has ended during the refresh, so the provider was told of the old tokens only. If the user has signed
+      // in again, it isn't told, because it might end the new sign-in too.
+      if (!current) await revokeAtProvider([{ ...grant, tokens: sealed }], connection, this.#parts)
+      return 'ended'
     } catch (error) {
       if (!(error instanceof OAuthFailure) || error.code !== 'invalid_grant') return failureOf(error)
       const current = await this.#end(grant, connection, 'invalid_grant')

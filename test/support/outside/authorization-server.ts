@@ -39,6 +39,8 @@ export type AuthorizationServer = LocalServer & {
   revoked: string[]
   /** Waits before a token is answered. */
   hold: () => Promise<void>
+  /** Waits when the tokens of an answer exist. */
+  holdAnswer: () => Promise<void>
   /** Whose token it is, while it is valid. */
   userOf(authorization: string | undefined): string | undefined
   scopesOf(authorization: string | undefined): string[]
@@ -75,6 +77,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     called: [],
     revoked: [],
     hold: async () => {},
+    holdAnswer: async () => {},
     userOf(authorization) {
       const found = access.get((authorization ?? '').replace('Bearer ', ''))
       return found && found.until > Date.now() && !ended.has(found.grant) ? found.user : undefined
@@ -188,7 +191,9 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     if (known?.isUsed) ended.add(known.grant)
     if (!known || known.isUsed || ended.has(known.grant)) return say(400, { error: 'invalid_grant' })
     known.isUsed = true
-    return say(200, give(known.user, known.grant, known.scope))
+    const tokens = give(known.user, known.grant, known.scope)
+    await server.holdAnswer()
+    return say(200, tokens)
   }
 
   return server
