@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { rowsOf, storeOf } from '../support/inside.ts'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { databaseUrl, rowsOf, storeOf } from '../support/inside.ts'
+import { troubleStore } from '../support/invariants/watch-invariants.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
@@ -8,6 +11,7 @@ import { newAgent } from '../support/service/agents.ts'
 import { onManyNodes, type Service } from '../support/service/service.ts'
 import { startWaiting, untilStatus } from '../support/slices/approvals.ts'
 import { Browser, CONNECTED, connect, PUBLIC_URL, toServer, whoamiAgent } from '../support/slices/connections.ts'
+import { lockWaiters } from '../support/stores/lock-waiters.ts'
 
 onManyNodes(
   'connections on several nodes',
@@ -68,6 +72,56 @@ onManyNodes(
       const confirm = `/v1/connections/desk/links/${connection.link_id}/confirm`
       assert.equal((await nodeAt(1).call('POST', confirm, { body: { user_id: 'bob' } })).status, 200)
       assert.match((await untilStatus(nodeAt(0), path, 'completed')).response, /you are bob,/)
+    })
+
+    test('tokens that a refresh brings are stored after the database was away, and used', async () => {
+      server.next = 'cat'
+      await connect(service, 'desk', 'cat')
+      service().advance(3_600_000)
+      const store = storeOf(service())
+      troubleStore(store)
+      await sql`create sequence tried`.execute(store)
+      await sql
+        .raw(
+          `create function refuse() returns trigger language plpgsql as $$ begin
+            perform nextval('tried'); raise exception 'the disk is full' using errcode = '53100'; end $$`,
+        )
+        .execute(store)
+      await sql`create trigger trouble before update on connection_grants for each row
+        when (new.version > old.version) execute function refuse()`.execute(store)
+      let isAnswered = false
+      const asking = ask(0, 'cat').finally(() => {
+        isAnswered = true
+      })
+      asking.catch(() => {})
+      await until('it is tried many times', async () => {
+        const { rows } = await sql<{ last_value: string }>`select last_value from tried`.execute(store)
+        return isAnswered || Number(rows[0]?.last_value) > 11
+      })
+      await sql`drop trigger trouble on connection_grants`.execute(store)
+      assert.match(await asking, /you are cat,/)
+    })
+
+    test('a sign-in that ends before it wakes a run: the run waits on, and the next one wakes it', async () => {
+      const { request_id, path, approval } = await startWaiting(service(), agent, 'Who am I?', { user_id: 'dan' })
+      const { connection } = (await service().call('GET', approval)).body.data
+      server.next = 'dan'
+      await new Browser(service).signIn(connection.url)
+      const other = new pg.Client({ connectionString: databaseUrl(service()) })
+      await other.connect()
+      try {
+        await other.query('begin')
+        await other.query('select id from runs where id = $1 for update', [request_id])
+        const confirm = `/v1/connections/desk/links/${connection.link_id}/confirm`
+        assert.equal((await service().call('POST', confirm, { body: { user_id: 'dan' } })).status, 200)
+        await until('a node wants to wake it', async () => (await lockWaiters(other, 'from "runs"')) > 0)
+        assert.equal((await service().call('DELETE', '/v1/connections/desk/grants/dan')).status, 200)
+        await other.query('commit')
+      } finally {
+        await other.end()
+      }
+      await connect(service, 'desk', 'dan')
+      assert.match((await untilStatus(service(), path, 'completed')).response, /you are dan,/)
     })
 
     test('setting a connection while another node registers the service keeps the registration', async () => {

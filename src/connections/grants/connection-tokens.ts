@@ -28,9 +28,13 @@ const EARLY_MS = 60_000
 /** Longer than a refresh with all its time limits. */
 const LEASE_MS = 30_000
 const MAX_WAIT_MS = 25_000
+/** How long a call waits for a refresh. Only a database that is away takes longer. */
+const PATIENCE_MS = LEASE_MS + MAX_WAIT_MS
 const FIRST_LOOK_MS = 25
 const LONGEST_LOOK_MS = 500
-const STORE_TRIES = 10
+/** How long new tokens are kept while the database is away, and how often storing them is tried then. */
+const KEPT_MS = 300_000
+const LONGEST_PAUSE_MS = 1_000
 
 type TokenParts = Pick<
   Parts,
@@ -182,14 +186,19 @@ export class ConnectionTokens implements ConnectionSource {
     return renewed ? { ...ready, token: renewed.access_token } : missing
   }
 
-  /** Calls of this node share a refresh. */
-  #refreshOnce(grant: ConnectionGrant, connection: Connection, tokens: GrantTokens): Promise<Refresh> {
+  /** Calls of this node share a refresh. It continues when a call no longer waits for it. */
+  async #refreshOnce(grant: ConnectionGrant, connection: Connection, tokens: GrantTokens): Promise<Refresh> {
     const key = `${grant.id} ${grant.version}`
-    const begun = this.#refreshing.get(key)
-    if (begun) return begun
-    const refreshing = this.#refresh(grant, connection, tokens).finally(() => this.#refreshing.delete(key))
+    const refreshing =
+      this.#refreshing.get(key) ?? this.#refresh(grant, connection, tokens).finally(() => this.#refreshing.delete(key))
     this.#refreshing.set(key, refreshing)
-    return refreshing
+    const left = new AbortController()
+    const late: Refresh = { failed: 'the new tokens are not stored yet' }
+    try {
+      return await Promise.race([refreshing, delay(PATIENCE_MS, late, { ref: false, signal: left.signal })])
+    } finally {
+      left.abort()
+    }
   }
 
   async #refresh(grant: ConnectionGrant, connection: Connection, tokens: GrantTokens): Promise<Refresh> {
@@ -259,17 +268,18 @@ export class ConnectionTokens implements ConnectionSource {
     }
   }
 
-  /** The old refresh token is used up, so the new one must not be lost when the database is away for a moment. */
+  /** The old refresh token is used up, so the new one must not be lost while the database is away. */
   async #store(
     grant: ConnectionGrant,
     renewed: Parameters<typeof grants.putRefreshed>[2],
   ): Promise<ConnectionGrant | undefined> {
+    const until = performance.now() + KEPT_MS
     for (let tries = 1; ; tries++) {
       try {
         return await grants.putRefreshed(this.#parts.storage.db, grant, renewed)
       } catch (error) {
-        if (!isAway(error) || tries >= STORE_TRIES) throw error
-        await delay(tries * 100)
+        if (!isAway(error) || performance.now() > until) throw error
+        await delay(Math.min(tries * 100, LONGEST_PAUSE_MS), undefined, { ref: false })
       }
     }
   }
