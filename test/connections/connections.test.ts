@@ -389,7 +389,7 @@ onBothEngines(
     test('revoking during a refresh takes back the tokens that the refresh brings', async () => {
       server.next = 'pat'
       await connect(service, 'desk', 'pat')
-      const before = new Set(server.given)
+      const earlier = new Set(server.given)
       const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       server.holdAnswer = () => {
         asked.resolve()
@@ -402,7 +402,7 @@ onBothEngines(
       server.holdAnswer = async () => {}
       answered.resolve()
       assert.equal((await asking).status, 202)
-      const brought = [...server.given].filter((token) => !before.has(token))
+      const brought = [...server.given].filter((token) => !earlier.has(token))
       assert.equal(brought.length, 2)
       for (const token of brought) assert.ok(server.revoked.includes(token), token)
     })
