@@ -78,8 +78,11 @@ export const slack: Channel = {
 }
 
 const LONGEST_SECTION = 3_000
+/** What a cut leaves of a link, of an escaped character, or of a character that consists of two halves. */
+const TORN = /(?:<[^>]*|&[a-z]{0,3}|[\uD800-\uDBFF])$/
 
 function blocksOf(text: string, buttons: readonly ChatButton[]): object[] {
+  const shown = text.length > LONGEST_SECTION ? text.slice(0, LONGEST_SECTION).replace(TORN, '') : text
   const elements = buttons.map(({ label, value }, i) => ({
     type: 'button',
     action_id: `choice_${i}`,
@@ -87,7 +90,7 @@ function blocksOf(text: string, buttons: readonly ChatButton[]): object[] {
     value,
   }))
   return [
-    { type: 'section', text: { type: 'mrkdwn', text: text.slice(0, LONGEST_SECTION) } },
+    { type: 'section', text: { type: 'mrkdwn', text: shown } },
     { type: 'actions', elements },
   ]
 }
