@@ -224,10 +224,14 @@ onEveryEngine(
       await until('it is left', () => liveRun(service(), id) === undefined)
       const parts = partsOf(service())
       // This node takes the run from itself, and its first attempt ends at that moment.
-      await reopenRun(db(), id, { status: 'queued', begins_after: 'lost' })
+      await reopenRun(db(), id, { status: 'waiting', begins_after: 'lost' })
       const { agent_seq } = await rowOf(id)
       const queued = { agent_seq, queued: 'all', limit: 1, now: parts.now(), lease_ms: 60_000 } as const
-      const [taken] = (await takeQueued(db(), { ...queued, owner: nodeOf(service()) })).items
+      // In one transaction, so the service can't take it before.
+      const [taken] = await inTransaction(service(), async (trx) => {
+        await trx.updateTable('runs').set({ status: 'queued' }).where('id', '=', id).execute()
+        return (await takeQueued(trx, { ...queued, owner: nodeOf(service()) })).items
+      })
       assert.ok(taken)
       await failRun(db(), id)
       const start = t.mock.method(parts.live, 'start')
