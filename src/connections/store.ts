@@ -11,7 +11,7 @@ const MAX_CONNECTIONS = 200
 
 type ConnectionRef = { project_id: string; name: string }
 
-/** With `isLocked`, nobody else changes it until the transaction ends. */
+/** With `isLocked`, no other transaction changes it until this one ends. */
 export async function find(
   db: Database,
   { project_id, name }: ConnectionRef,

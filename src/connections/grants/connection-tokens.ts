@@ -11,7 +11,6 @@ import type {
 } from '../../runtime/tools/connections/connected.ts'
 import type { KnownProvider } from '../../security/oauth/oauth-client.ts'
 import { OAuthFailure } from '../../security/oauth/provider-errors.ts'
-import { isAway } from '../../storage/failures.ts'
 import { newOwner } from '../../storage/leases/lease.ts'
 import type { Connection } from '../connection.ts'
 import { MAX_SCOPES, OAuthScope, PROJECT } from '../connection.ts'
@@ -32,9 +31,6 @@ const MAX_WAIT_MS = 25_000
 const PATIENCE_MS = LEASE_MS + MAX_WAIT_MS
 const FIRST_LOOK_MS = 25
 const LONGEST_LOOK_MS = 500
-/** How long new tokens are kept while the database is away, and how often storing them is tried then. */
-const KEPT_MS = 300_000
-const LONGEST_PAUSE_MS = 1_000
 
 type TokenParts = Pick<
   Parts,
@@ -248,7 +244,7 @@ export class ConnectionTokens implements ConnectionSource {
       } = await client.refresh(tokens.refresh_token ?? '')
       const time = now()
       const sealed = sealTokens(grant.id, { ...tokens, access_token, refresh_token }, keyring)
-      const renewed = await this.#store(grant, {
+      const renewed = await grants.putPatiently(this.#parts.storage.db, grant, {
         tokens: sealed,
         can_refresh: refresh_token === undefined ? 0 : 1,
         expires_at: expires_in === undefined ? null : time + expires_in * 1000,
@@ -265,22 +261,6 @@ export class ConnectionTokens implements ConnectionSource {
       if (!(error instanceof OAuthFailure) || error.code !== 'invalid_grant') return failureOf(error)
       const current = await this.#end(grant, connection, 'invalid_grant')
       return current ? { grant: current } : 'ended'
-    }
-  }
-
-  /** The old refresh token is used up, so the new one must not be lost while the database is away. */
-  async #store(
-    grant: ConnectionGrant,
-    renewed: Parameters<typeof grants.putRefreshed>[2],
-  ): Promise<ConnectionGrant | undefined> {
-    const until = performance.now() + KEPT_MS
-    for (let tries = 1; ; tries++) {
-      try {
-        return await grants.putRefreshed(this.#parts.storage.db, grant, renewed)
-      } catch (error) {
-        if (!isAway(error) || performance.now() > until) throw error
-        await delay(Math.min(tries * 100, LONGEST_PAUSE_MS), undefined, { ref: false })
-      }
     }
   }
 

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
+import { isAway } from '../../storage/failures.ts'
 import { isHeld, type Lease, type LeasedTable, take } from '../../storage/leases/lease.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 import { removeRows } from '../../storage/queries/remove-rows.ts'
@@ -176,7 +178,7 @@ type Refreshed = Pick<ConnectionGrant, 'tokens' | 'can_refresh' | 'expires_at' |
  * Stores what a refresh brought. A node whose lease has ended stores it too, because the provider has taken the earlier
  * tokens back, unless the grant has other tokens by now.
  */
-export async function putRefreshed(
+async function putRefreshed(
   db: Database,
   { id, version }: ConnectionGrant,
   renewed: Refreshed,
@@ -190,6 +192,27 @@ export async function putRefreshed(
     .returningAll()
     .executeTakeFirst()
   return row && fromRow(row)
+}
+
+/** How long new tokens are kept while the database is away, and how often storing them is tried then. */
+const KEPT_MS = 300_000
+const LONGEST_PAUSE_MS = 1_000
+
+/** The old refresh token is used up, so the new one must not be lost while the database is away. */
+export async function putPatiently(
+  db: Database,
+  grant: ConnectionGrant,
+  renewed: Refreshed,
+): Promise<ConnectionGrant | undefined> {
+  const until = performance.now() + KEPT_MS
+  for (let tries = 1; ; tries++) {
+    try {
+      return await putRefreshed(db, grant, renewed)
+    } catch (error) {
+      if (!isAway(error) || performance.now() > until) throw error
+      await delay(Math.min(tries * 100, LONGEST_PAUSE_MS), undefined, { ref: false })
+    }
+  }
 }
 
 export async function giveBack(db: Database, lease: Lease): Promise<void> {
