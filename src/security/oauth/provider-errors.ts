@@ -35,18 +35,15 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * The error as it can be logged, without the provider's reply. A reply contains tokens, or repeats what it was sent, and
- * libraries attach it to their errors.
+ * The cause of an error as it can be logged, without the provider's reply. A reply contains tokens, or repeats what it
+ * was sent, and libraries attach it to their errors.
  */
-export function withoutReply(error: Error): Error {
+export function causeWithoutReply(error: unknown): ErrorOptions {
+  if (!(error instanceof Error)) return {}
   const { name, message, stack, cause, code, status }: Error & { code?: unknown; status?: unknown } = error
-  const plain = new Error(message, cause instanceof Error ? { cause: withoutReply(cause) } : {})
-  return Object.assign(plain, {
-    name,
-    stack,
-    ...(code !== undefined && { code }),
-    ...(status !== undefined && { status }),
-  })
+  const plain = new Error(message, causeWithoutReply(cause))
+  const known = { name, stack, ...(code !== undefined && { code }), ...(status !== undefined && { status }) }
+  return { cause: Object.assign(plain, known) }
 }
 
 /**
@@ -64,7 +61,7 @@ export class OAuthFailure extends Error {
     message: string,
     { code, cause, isChallenge = false }: { code?: string; cause?: unknown; isChallenge?: boolean } = {},
   ) {
-    super(message, cause instanceof Error ? { cause: withoutReply(cause) } : {})
+    super(message, causeWithoutReply(cause))
     this.kind = kind
     this.code = code
     this.isChallenge = isChallenge

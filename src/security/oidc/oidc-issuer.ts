@@ -1,5 +1,5 @@
 import type { Configuration, ServerMetadata, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
-import { errorCodeOf, isRefusal, openid, reasonOf, withoutReply } from '../oauth/provider-errors.ts'
+import { causeWithoutReply, errorCodeOf, isRefusal, openid, reasonOf } from '../oauth/provider-errors.ts'
 import { CLOCK_SKEW_SECONDS, jose, Unavailable } from '../tokens/bearer-token.ts'
 import { type IdentityProvider, identityProvider } from '../tokens/identity-provider.ts'
 import { type Identity, readIdentity } from './identity.ts'
@@ -28,7 +28,7 @@ export type DeviceCode = {
 /** The provider doesn't answer, or not as it should. It may do so later. */
 export class IssuerUnavailable extends Error {
   constructor(message: string, { cause }: { cause?: unknown } = {}) {
-    super(message, cause instanceof Error ? { cause: withoutReply(cause) } : {})
+    super(message, causeWithoutReply(cause))
   }
 }
 
@@ -38,10 +38,7 @@ export class IssuerUnavailable extends Error {
 export class IssuerRefusal extends Error {
   readonly code: string
   constructor(code: string, cause: unknown) {
-    super(
-      cause instanceof Error ? cause.message : String(cause),
-      cause instanceof Error ? { cause: withoutReply(cause) } : {},
-    )
+    super(cause instanceof Error ? cause.message : String(cause), causeWithoutReply(cause))
     this.code = code
   }
 }

@@ -8,7 +8,7 @@ import type { Write } from '../../../storage/journal/rows.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { keepLeases, LEASE_MS, type Lease, newOwner } from '../../../storage/leases/lease.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
-import type { FollowRun, Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
+import type { FollowRun, KeptReply, Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
 import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
 import { RunningRequests } from './running-requests.ts'
 
@@ -152,7 +152,7 @@ export class Idempotency {
     return claiming
   }
 
-  /** The stored reply. Undefined if there is none. */
+  /** The stored reply, if there is one. */
   #answerOf(
     found: Exclude<claims.ClaimResult, { state: 'claimed' }>,
     { secret }: Repeatable,
@@ -170,18 +170,17 @@ export class Idempotency {
     const { storage, keyring, now, log } = this.#parts
     const { db } = storage
     const end = this.#requests.begin(lease, fingerprint, { isLeased: true })
+    const stored = (reply: KeptReply) => (reply === 'waiting' ? claims.WAITING : storedReply(reply, secret, keyring))
     try {
       return await run({
         earlier,
         beginAnew: () => claims.nameRequest(db, lease, request_id),
         withReply(entry, reply) {
           // If another run has the key by now, this failure isn't returned to any client.
-          const kept = reply === 'waiting' ? claims.WAITING : reply && storedReply(reply, secret, keyring)
-          const ending = kept ? claims.ending(lease, kept) : claims.freeing(lease)
+          const ending = reply ? claims.ending(lease, stored(reply)) : claims.freeing(lease)
           return { ...entry, endings: [...(entry.endings ?? []), ending] }
         },
-        complete: (reply) =>
-          claims.complete(db, lease, reply === 'waiting' ? claims.WAITING : storedReply(reply, secret, keyring)),
+        complete: (reply) => claims.complete(db, lease, stored(reply)),
         standing: () => claims.standing(db, lease),
       })
     } catch (error) {
