@@ -17,6 +17,12 @@ import { onEveryEngine, type Reply, type Service, withService } from '../support
 import { failRun, reopenRun } from '../support/stores/moved-run.ts'
 
 const LIMIT = { timeout: 240_000 * PATIENCE }
+/** An agent that calls a tool once. */
+const acting = (tool: { url: string; method?: string; input_schema?: object }) => ({
+  model: 'builtin/script',
+  tools: [{ type: 'http', name: 'act', ...tool }],
+  script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+})
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
 onEveryEngine(
@@ -113,11 +119,7 @@ onEveryEngine(
         if (++calls > 1) response.end('done')
       })
       t.after(() => tool.close())
-      const agent = await newAgent(service(), {
-        model: 'builtin/script',
-        tools: [{ type: 'http', name: 'act', url: tool.url }],
-        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
-      })
+      const agent = await newAgent(service(), acting({ url: tool.url }))
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
       await until('the tool was called', () => calls === 1)
@@ -171,19 +173,8 @@ onEveryEngine(
         response.end('done')
       })
       t.after(() => tool.close())
-      const agent = await newAgent(service(), {
-        model: 'builtin/script',
-        tools: [
-          {
-            type: 'http',
-            name: 'act',
-            method: 'POST',
-            url: tool.url,
-            input_schema: { type: 'object', properties: {} },
-          },
-        ],
-        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
-      })
+      const input_schema = { type: 'object', properties: {} }
+      const agent = await newAgent(service(), acting({ method: 'POST', url: tool.url, input_schema }))
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
       await until('the tool was called', () => calls === 1)
@@ -200,11 +191,7 @@ onEveryEngine(
       let calls = 0
       const tool = await startLocalServer(() => void calls++)
       t.after(() => tool.close())
-      const agent = await newAgent(service(), {
-        model: 'builtin/script',
-        tools: [{ type: 'http', name: 'act', url: tool.url }],
-        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
-      })
+      const agent = await newAgent(service(), acting({ url: tool.url }))
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
       await until('the tool was called', () => calls === 1)
